@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Num, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from astro_rl.data.digest import digest_columns
 
@@ -65,7 +65,7 @@ class Dataset:
     truncated: Bool[np.ndarray, "rows"]
     offsets: Int[np.ndarray, "trajectories_plus_1"]
     rewards: Float[np.ndarray, "rows"] | None = None
-    extras: Mapping[str, Num[np.ndarray, "rows ..."]] = field(default_factory=dict)
+    extras: Mapping[str, Shaped[np.ndarray, "rows ..."]] = field(default_factory=dict)
     info: Mapping[str, Any] = field(default_factory=dict)
     """JSON-able facts that travel with the data: source format, environment, lineage."""
 
