@@ -1,7 +1,7 @@
 """The datasets we know by name: how large they are, how they were made, and how a user gets them.
 
-OGBench publishes the commands its data was made with, so a name carries a whole recipe. D4RL's files were made once
-with simulators that can no longer be installed; they can be fetched or put in place by hand, never made.
+OGBench publishes the commands its data was made with, so a name carries a whole recipe. D4RL was made once
+with simulators that can no longer be installed: its files can be fetched or put in place by hand, never made.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Kind = Literal["navigate", "stitch", "explore", "play", "noisy"]
 Agent = Literal["point", "ant", "antball", "humanoid", "manip"]
 
 VALIDATION_SHARE = 10
-"""OGBench's validation file holds one episode for every ten of the training file, made by the same process."""
+"""OGBench's validation file holds one episode for every ten of the training file, from the same process."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How OGBench made one dataset. `episode_rows` counts observations, so an episode has one transition fewer."""
+    """How OGBench made one dataset. `episode_rows` counts observations: an episode has one transition fewer."""
 
     dataset: str
     env_id: str
@@ -29,7 +29,7 @@ class Recipe:
     episodes: int
     episode_rows: int
     noise: float
-    """Standard deviation of the Gaussian added to actions (for `manip`: the scripted controllers' noise level)."""
+    """Standard deviation of the Gaussian added to actions (`manip`: noise level of the scripted controllers)."""
     agent: Agent
     makeable: bool
     """Whether it can be made locally: the controller is scripted, or its expert is shipped."""
