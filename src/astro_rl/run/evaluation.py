@@ -1,0 +1,48 @@
+"""Score trained policies on their task: the one path by which a number in a table is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from astro_rl.run.policy import Policy
+from astro_rl.tasks.task import Task
+
+LANES_PER_SEED = 10
+"""Environments a seed; episodes beyond that follow in the same ones."""
+
+
+def evaluate_policy(
+    policy: Policy,
+    task: Task,
+    *,
+    episodes: int = 50,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Run `episodes` episodes a seed and return raw episodes with their summary, in JSON's terms."""
+    from astro_rl.evaluate import EvaluationPool
+
+    lanes = min(LANES_PER_SEED, episodes)
+    with EvaluationPool(
+        task.env_id,
+        n_seeds=len(policy.seeds),
+        lanes_per_seed=lanes,
+        workers=workers,
+        draws_globally_in_step=task.draws_globally_in_step,
+    ) as pool:
+        result = pool.evaluate(acting(policy), seeds=policy.seeds, episodes=episodes, progress=progress)
+    return {"task": task.name, "success_timing": task.success_timing, **result.to_json()}
+
+
+def acting(policy: Policy) -> Callable[[Any, Any], np.ndarray]:
+    """All seeds' policies as one function of (seeds, lanes, obs) and (seeds, lanes) keys, compiled once."""
+
+    @jax.jit
+    def act(states: Any, observations: Any, keys: Any) -> Any:
+        return jax.vmap(policy.learner.act)(states, observations, keys)
+
+    return lambda observations, keys: np.asarray(act(policy.states, observations, keys))
