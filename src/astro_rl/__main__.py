@@ -1,0 +1,3 @@
+from astro_rl.cli.main import main
+
+raise SystemExit(main())
