@@ -12,7 +12,9 @@ ASSET = Path(__file__).parent.parent / "assets" / "ant_expert.npz"
 
 def gelu(x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """The tanh approximation, which is what the expert was trained with."""
-    return 0.5 * x * (1.0 + np.tanh(np.float32(np.sqrt(2.0 / np.pi)) * (x + np.float32(0.044715) * x * x * x)))
+    return (
+        0.5 * x * (1.0 + np.tanh(np.float32(np.sqrt(2.0 / np.pi)) * (x + np.float32(0.044715) * x * x * x)))
+    )
 
 
 class AntExpert:

@@ -39,9 +39,7 @@ class MazeCollector:
         with numpy_globals(seed):
             start, goal = self._start_and_goal(rng)
             maze.action_space.seed(seed)
-            observation, _ = maze.reset(
-                seed=seed, options={"task_info": {"init_ij": start, "goal_ij": goal}}
-            )
+            observation, _ = maze.reset(seed=seed, options={"task_info": {"init_ij": start, "goal_ij": goal}})
             noise = rng.normal(0.0, recipe.noise, (recipe.episode_rows, maze.model.nu))
             direction = np.zeros(2)
             for step in range(recipe.episode_rows):
