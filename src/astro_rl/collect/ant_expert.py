@@ -18,7 +18,7 @@ def gelu(x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 
 class AntExpert:
-    """Soft actor-critic's mean action: 27 state numbers without x-y, and the unit vector to the sub-goal, to 8 torques."""
+    """Soft actor-critic's mean action: state without x-y and the unit vector to the sub-goal, to torques."""
 
     def __init__(self, weights: Path = ASSET) -> None:
         with np.load(weights, allow_pickle=False) as arrays:
@@ -36,6 +36,7 @@ class AntExpert:
 
 
 def _times(x: Float[np.ndarray, "inputs"], kernel: Float[np.ndarray, "inputs outputs"]) -> np.ndarray:
-    # einsum and not `@`: the linear-algebra library behind `@` adds up in an order that depends on its number of
-    # threads, and a dataset's bytes must not. A vector this short loses 3 microseconds of the 400 an ant step takes.
+    # einsum and not `@`: the linear-algebra library behind `@` adds up in an order that depends on its
+    # number of threads, and a dataset's bytes must not. A vector this short loses 3 microseconds of the 400
+    # an ant step takes.
     return np.einsum("i,ij->j", x, kernel)

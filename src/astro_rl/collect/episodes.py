@@ -25,7 +25,7 @@ COLUMN_TYPES = {
 }
 
 MAX_ATTEMPTS = 100
-"""Scene episodes whose cube leaves the table are made again; one in some dozens is, so a hundred in a row is a fault."""
+"""Scene episodes whose cube goes astray are made again: a few in a hundred. A hundred in a row is a fault."""
 
 
 class Collector(Protocol):
@@ -64,10 +64,11 @@ def build_collector(recipe: Recipe) -> Collector:
 
 
 class EpisodeRecorder:
-    """Rows of one episode, in the types of OGBench's files. The last row is the one whose action leads nowhere."""
+    """Rows of one episode, in the types of OGBench's files. The last row's action leads nowhere."""
 
     def __init__(self, rows: int) -> None:
-        self._rows, self._row, self._columns = rows, 0, {}
+        self._rows, self._row = rows, 0
+        self._columns: Columns = {}
 
     def add(self, **values: np.ndarray) -> None:
         if not self._columns:

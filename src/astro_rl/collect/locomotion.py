@@ -1,4 +1,4 @@
-"""Episodes of OGBench's pointmaze and antmaze datasets: an expert that knows the way, and noise on its actions."""
+"""Episodes of OGBench's pointmaze and antmaze data: an expert that knows the way, with noisy actions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ class MazeCollector:
         return start, _choose(rng, ends) if ends else start
 
     def _set_goal(self, goal: Cell) -> None:
-        # By position: given a cell, OGBench's `set_goal` draws the same noise but moves the goal's marker to NaN.
+        # By position: given a cell, OGBench's `set_goal` draws the same noise but moves the goal's marker
+        # to NaN.
         self._maze.set_goal(goal_xy=self._maze.add_noise(self._maze.ij_to_xy(goal)))
 
     def _towards_goal(self) -> np.ndarray:

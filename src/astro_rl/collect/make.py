@@ -35,15 +35,16 @@ def make_dataset(
 ) -> tuple[Path, Path]:
     """Makes `NAME` and `NAME-val` in the folder `out` and returns where they lie.
 
-    `episodes` is the published number unless given, `val_episodes` a tenth of it and at least one. The files' bytes
-    follow from name, numbers and seed: not from the number of `workers` (default: all cores; 0: this process), nor from
-    how often the making was interrupted. After an interruption the same call goes on where it stopped; after success
-    it returns at once. `progress` is told how many episodes are done, of how many.
+    `episodes` is the published number unless given, `val_episodes` a tenth of it and at least one. The
+    files' bytes follow from name, numbers and seed: not from the number of `workers` (default: all cores;
+    0: this process), nor from how often the making was interrupted. After an interruption the same call
+    goes on where it stopped; after success it returns at once. `progress` is told how many episodes are
+    done, of how many.
     """
     check_format(format)
     request = check_request(name, episodes, val_episodes, seed)
     partial = PartialFolder(Path(out), name)
-    finals = {split: partial.out / _final_name(request, split, format) for split in SPLITS}
+    finals: dict[Split, Path] = {split: partial.out / _final_name(request, split, format) for split in SPLITS}
     try:
         with partial.locked(), explained(partial.out):
             if partial.is_placing():
@@ -117,7 +118,7 @@ def _make_episodes(
 
 
 def _check_room(request: Request, partial: PartialFolder, shard: Shard, done: int) -> None:
-    """Says after the first shard, and not after an hour, that the disk is too small for the rest and the final files."""
+    """Says after the first shard, and not after an hour, that the rest and the final files will not fit."""
     an_episode = (partial.shards / shard.file_name).stat().st_size / shard.episodes
     total = request.episodes + request.val_episodes
     needed, free = int(an_episode * (2 * total - done)), shutil.disk_usage(partial.out).free
@@ -126,7 +127,7 @@ def _check_room(request: Request, partial: PartialFolder, shard: Shard, done: in
             "The disk is too small for this dataset.",
             file=partial.out,
             found=f"{free / 1e6:.0f} MB free",
-            expected=f"{needed / 1e6:.0f} MB: {total} episodes, once as they are made and once in the final files",
+            expected=f"{needed / 1e6:.0f} MB, for {total} episodes as they are made and again in the final files",
             fix="free some space and give the same command again, choose another folder, or fewer episodes",
         )
 
@@ -138,15 +139,13 @@ def _write_files(request: Request, partial: PartialFolder, finals: dict[Split, P
         rows = request.count(split) * request.recipe.episode_rows
         npz = partial.path / _final_name(request, split, "ogbench")
         write_npz(npz, ShardColumns(partial.shards, shards), rows)
-        entry = {"episodes": request.count(split), "rows": rows}
+        entry: dict[str, Any] = {"episodes": request.count(split), "rows": rows}
         if format == "ogbench":
             entry.update(bytes=npz.stat().st_size, sha256=_sha256(npz))
         else:
             _write_store(npz, partial.path / finals[split].name)
         files[finals[split].name] = entry
-    partial.place(
-        {path.name: path.name for path in finals.values()}, {"request": request.to_json(), "files": files}
-    )
+    partial.place([path.name for path in finals.values()], {"request": request.to_json(), "files": files})
 
 
 def _write_store(npz: Path, store: Path) -> None:

@@ -84,7 +84,7 @@ class ManipulationCollector:
 
 
 def cube_stays_visible(qpos: np.ndarray) -> bool:
-    """OGBench keeps a scene episode only if its cube is never too far right, nor too far left outside the drawer."""
+    """OGBench's rule: the cube is never too far right, nor too far left and outside the drawer."""
     y, z = qpos[:, 15], qpos[:, 16]
     outside_drawer = (z < _DRAWER_FLOOR[0]) | (z > _DRAWER_FLOOR[1])
     return not ((y >= _CUBE_RIGHT).any() or ((y <= _CUBE_LEFT) & outside_drawer).any())
@@ -99,7 +99,7 @@ def _controllers(recipe: Recipe, scene: Any) -> dict[str, Any]:
         from ogbench.manipspace.oracles.plan.window_plan import WindowPlanOracle
 
         classes = (CubePlanOracle, ButtonPlanOracle, DrawerPlanOracle, WindowPlanOracle)
-        options = {"noise": recipe.noise, "noise_smoothing": NOISE_SMOOTHING}
+        options: dict[str, Any] = {"noise": recipe.noise, "noise_smoothing": NOISE_SMOOTHING}
     else:
         from ogbench.manipspace.oracles.markov.button_markov import ButtonMarkovOracle
         from ogbench.manipspace.oracles.markov.cube_markov import CubeMarkovOracle

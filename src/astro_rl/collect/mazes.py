@@ -18,7 +18,7 @@ def free_cells(walls: Bool[np.ndarray, "rows columns"]) -> list[Cell]:
 
 
 def vertex_cells(walls: Bool[np.ndarray, "rows columns"]) -> list[Cell]:
-    """Free cells that are more than a stretch of corridor: corners, junctions, dead ends, rooms. Goals lie there."""
+    """Free cells that are no mere stretch of corridor: corners, junctions, dead ends, rooms: where goals lie."""
     chosen = []
     for i, j in free_cells(walls):
         up, down, left, right = walls[i - 1, j], walls[i + 1, j], walls[i, j - 1], walls[i, j + 1]
@@ -49,10 +49,10 @@ def cells_at(walls: Bool[np.ndarray, "rows columns"], start: Cell, distance: int
 
 
 class SubgoalTable:
-    """OGBench's oracle sub-goal (the centre of the next cell on a shortest way), looked up instead of searched.
+    """OGBench's oracle sub-goal, the centre of the next cell on a shortest way: looked up and not searched.
 
-    OGBench searches the maze breadth-first at every step, which takes half as long as a pointmaze step. The answer
-    depends on two cells only, so it is worked out once for each goal cell.
+    OGBench searches the maze breadth-first at every step, which takes half as long as a pointmaze step. The
+    answer depends on two cells only, so it is worked out once for each goal cell.
     """
 
     def __init__(self, maze: Any) -> None:

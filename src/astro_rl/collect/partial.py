@@ -23,8 +23,9 @@ _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 class PartialFolder:
     """Shards, the request they answer, and what is left to do once all are there.
 
-    Finishing writes every final file in here first, then notes which files go where (`placing.json`), then moves them.
-    A kill before the note starts the writing again; a kill after it is completed by moving the rest.
+    Finishing writes every final file in here first, then notes which files go where (`placing.json`), then
+    moves them. A kill before the note starts the writing again; a kill after it is completed by moving the
+    rest.
     """
 
     def __init__(self, out: Path, name: str) -> None:
@@ -91,16 +92,16 @@ class PartialFolder:
     def is_placing(self) -> bool:
         return (self.path / _PLACING).exists()
 
-    def place(self, moves: dict[str, str], report: dict[str, Any]) -> None:
-        """Moves finished files out. `moves` has names in here as keys and names in the output folder as values."""
+    def place(self, names: list[str], report: dict[str, Any]) -> None:
+        """Moves finished files and folders to the output folder, with the report beside them."""
         _write_json(self.path / self.report.name, report)
-        _write_json(self.path / _PLACING, {**moves, self.report.name: self.report.name})
+        _write_json(self.path / _PLACING, {"names": [*names, self.report.name]})
         self.finish_placing()
 
     def finish_placing(self) -> None:
-        for inside, outside in _read_json(self.path / _PLACING).items():
-            if (self.path / inside).exists():
-                _replace(self.path / inside, self.out / outside)
+        for name in _read_json(self.path / _PLACING)["names"]:
+            if (self.path / name).exists():
+                _replace(self.path / name, self.out / name)
         shutil.rmtree(self.path, ignore_errors=True)
 
     def discard_if_empty(self) -> None:

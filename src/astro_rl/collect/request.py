@@ -23,7 +23,7 @@ _SIMULATION = ("ogbench", "mujoco", "numpy")
 
 @dataclass(frozen=True)
 class Request:
-    """A dataset to make. Two requests that are equal give the same bytes; workers and folders are not part of it."""
+    """A dataset to make. Equal requests give equal bytes; workers and folders are no part of it."""
 
     recipe: Recipe
     episodes: int
@@ -76,7 +76,7 @@ def check_format(format: str) -> None:
 
 
 def resolve_workers(workers: int | None, shards: int) -> int:
-    """How many processes: as many as there are cores to run on, and no more than there is work. 0 is this process."""
+    """How many processes: as many as cores, and no more than there is work. 0 is this process."""
     if workers is None:
         affinity = getattr(os, "sched_getaffinity", None)
         workers = len(affinity(0)) if affinity is not None else (os.cpu_count() or 1)

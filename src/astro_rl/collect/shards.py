@@ -1,7 +1,7 @@
 """Finished episodes on disk while a dataset is being made: small files of a few consecutive episodes each.
 
-Which episodes share a shard follows from the recipe alone, never from the number of workers, and a shard appears whole
-or not at all. That is what lets a killed run go on, and end with the bytes it would have had.
+Which episodes share a shard follows from the recipe alone, never from the number of workers, and a shard
+appears whole or not at all. That is what lets a killed run go on, and end with the bytes it would have had.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def plan_shards(split: Split, episodes: int, episode_rows: int) -> list[Shard]:
 def make_shard(
     collector: Collector, shard: Shard, seed: int, folder: Path, on_episode: Callable[[int], None]
 ) -> None:
-    """Makes a shard's episodes and puts them on disk. `on_episode` is told the number of each before it is made."""
+    """Makes a shard's episodes and puts them on disk. `on_episode` hears each number before its episode."""
     made: list[Columns] = []
     for number in range(shard.first, shard.first + shard.episodes):
         on_episode(number)
@@ -56,7 +56,7 @@ def write_shard(path: Path, episodes: list[Columns]) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
-            np.savez(file, **columns)
+            np.savez(file, **columns)  # pyright: ignore[reportArgumentType]
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """The process that makes episodes: one line of JSON in for each shard, one out for each thing that happens.
 
-It ends by itself when its parent is gone, however the parent ended: its input is then at an end, and its output broken.
+It ends by itself when its parent is gone, however the parent ended: its input is then at an end, and its
+output broken.
 """
 
 from __future__ import annotations

@@ -102,8 +102,9 @@ def make_in_processes(
 
 
 def _start(request: Request, folder: Path, logs: Path, number: int) -> _Worker:
-    # A plain process and not `multiprocessing`: that runs the user's main module again in each worker, which fails in
-    # notebooks, in scripts read from a pipe, and in every script without an `if __name__ == "__main__"`.
+    # A plain process and not `multiprocessing`: that runs the user's main module again in each worker,
+    # which fails in notebooks, in scripts read from a pipe, and in every script without an `if __name__ ==
+    # "__main__"`.
     arguments = [request.recipe.dataset, str(request.seed), str(folder.absolute())]
     environment = {**os.environ, **dict.fromkeys(_ONE_THREAD, "1")}
     environment["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)

@@ -30,8 +30,8 @@ def make_env(env_id: str, **kwargs: Any) -> gymnasium.Env:
         from astro_rl.envs.d4rl_antmaze import make
 
         return make(env_id, **kwargs)
-    # What is silenced, nobody can act on: glfw misses a display that is not needed, and gymnasium dislikes that
-    # OGBench's action bounds are float64.
+    # What is silenced, nobody can act on: glfw misses a display that is not needed, and gymnasium dislikes
+    # that OGBench's action bounds are float64.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gymnasium = _gymnasium_with_ogbench(env_id)
@@ -59,12 +59,12 @@ def _unknown(env_id: str, registered: list[str]) -> UnavailableError:
     return UnavailableError(
         f"No environment is called {env_id!r}.",
         expected=f"an id such as {', '.join(near)}" if near else "an id that OGBench or D4RL registers",
-        fix="environment ids carry no dataset type: antmaze-medium-stitch-v0 is recorded in antmaze-medium-v0",
+        fix="environment ids name no dataset type: antmaze-medium-stitch-v0 is data of antmaze-medium-v0",
     )
 
 
 def _remove_temporary_model(env: gymnasium.Env) -> None:
-    """OGBench's mazes write their model to the temporary folder and leave it there, one file an environment."""
+    """OGBench's mazes leave their model in the temporary folder, one file an environment."""
     written = getattr(env.unwrapped, "fullpath", None)
     if isinstance(written, str) and Path(written).parent == Path(tempfile.gettempdir()):
         Path(written).unlink(missing_ok=True)
@@ -73,11 +73,12 @@ def _remove_temporary_model(env: gymnasium.Env) -> None:
 def _settle_manipulation(env: gymnasium.Env) -> None:
     """Removes what makes an episode of the manipulation environments depend on the episodes before it.
 
-    - `action_space` is a property that makes a new, unseeded space each time. The random steps before a goal
-      observation draw from it, and what they leave in the constraint solver reaches the episode's first steps.
+    - `action_space` is a property that makes a new, unseeded space each time. The random steps before a
+      goal observation draw from it, and what they leave in the constraint solver reaches the episode's
+      first steps.
     - The first reset compiles the model, and computes its first forces with other gains than later ones do.
-    - The scene's locks are joint dampings in the model. They survive a reset, and the forces computed at its start
-      (the solver's first guess) would still be those of the previous episode's locks.
+    - The scene's locks are joint dampings in the model. They survive a reset, and the forces computed at
+      its start (the solver's first guess) would still be those of the previous episode's locks.
     """
     from astro_rl.envs.seeding import reset_seeded
 

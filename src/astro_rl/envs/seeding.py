@@ -1,9 +1,10 @@
 """An environment episode that depends on its seed and on nothing else.
 
-OGBench draws from three generators. Robots' joints come from `env.np_random`, which `reset(seed=...)` does pin down.
-Maze positions, goals, teleports and the scripted controllers come from NumPy's *global* generator, and the few random
-steps before a goal observation from `env.action_space`: neither is touched by `reset(seed=...)`. Here all three follow
-from one seed, and the caller's own use of the global generator is left as it was.
+OGBench draws from three generators. Robots' joints come from `env.np_random`, which `reset(seed=...)` does
+pin down. Maze positions, goals, teleports and the scripted controllers come from NumPy's *global*
+generator, and the few random steps before a goal observation from `env.action_space`: neither is touched by
+`reset(seed=...)`. Here all three follow from one seed, and the caller's own use of the global generator is
+left as it was.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import gymnasium
 import numpy as np
 
 _GLOBAL_STREAM = 1
-"""Keeps the global generator's stream apart from `env.np_random`'s, which gymnasium seeds with the bare number."""
+"""Keeps the global stream apart from `env.np_random`'s, which gymnasium seeds with the bare number."""
 
 
 def global_state_for(seed: int) -> dict[str, Any]:
@@ -54,9 +55,10 @@ def draws_globally_in_step(env: gymnasium.Env) -> bool:
 
 
 class SeededEnv(gymnasium.Wrapper):
-    """An environment with a global generator of its own, swapped in for each reset and, where needed, each step.
+    """An environment with a global generator of its own, swapped in for resets and, where needed, for steps.
 
-    Swapping costs about 0.1 ms, which is why steps are only wrapped where they draw: pointmaze steps take as long.
+    Swapping costs about 0.1 ms, which is why steps are only wrapped where they draw: pointmaze steps take
+    as long.
     """
 
     def __init__(self, env: gymnasium.Env, *, draws_in_step: bool | None = None) -> None:
@@ -67,7 +69,7 @@ class SeededEnv(gymnasium.Wrapper):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """With a seed: that seed's episode. Without: the next episode of the stream begun by the last seed."""
+        """With a seed: that seed's episode. Without: the next one of the stream begun by the last seed."""
         if seed is None and self._state is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         if seed is not None:
