@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +21,14 @@ EXPAND_LIMIT_BYTES = 64 * 2**30
 """What a compressed file may unpack to unless told otherwise. The largest single OGBench file has about 10 GiB."""
 
 ZIP_MAGIC = b"PK\x03\x04"
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A member of an archive while it is read."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+    def tell(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,7 @@ def expands_too_far(path: Path, expands: int, limit: int) -> DataError:
     )
 
 
-def _member(path: Path, entry: zipfile.ZipInfo, name: str, data: IO[bytes]) -> _Member:
+def _member(path: Path, entry: zipfile.ZipInfo, name: str, data: Readable) -> _Member:
     shape, fortran_order, dtype, header = _read_header(data)
     if dtype.hasobject:
         raise DataError(
@@ -114,7 +122,7 @@ def _member(path: Path, entry: zipfile.ZipInfo, name: str, data: IO[bytes]) -> _
     return _Member(path, entry.filename, dtype, shape, fortran_order and len(shape) > 1)
 
 
-def _read_header(data: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype, int]:
+def _read_header(data: Readable) -> tuple[tuple[int, ...], bool, np.dtype, int]:
     version = np.lib.format.read_magic(data)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
@@ -125,7 +133,7 @@ def _read_header(data: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype, int]
     return shape, fortran_order, dtype, data.tell()
 
 
-def _exactly(data: IO[bytes], count: int) -> bytes:
+def _exactly(data: Readable, count: int) -> bytes:
     """Exactly so many bytes. The archive's checksum is compared when the last of them is read."""
     parts: list[bytes] = []
     while count:
