@@ -14,7 +14,7 @@ from astro_rl.errors import DataError
 def fit_actions(
     actions: Column, offsets: np.ndarray, options: BuildOptions, changes: list[str]
 ) -> tuple[Column, dict[str, Any]]:
-    """The actions as they will be stored, and facts for `info` with which the environment's own can be had back."""
+    """The actions as they will be stored, and the facts that lead back to the environment's own."""
     if options.actions_outside == "refuse":
         return actions, {}
     is_transition = np.ones(len(actions), dtype=bool)
@@ -27,7 +27,7 @@ def fit_actions(
             int((np.abs(chunk[marks]) > 1).sum()) for chunk, marks in _with_rows(actions, is_transition)
         )
         changes.append(
-            f"actions: {outside} values outside [-1, 1] clipped; they reached from {low.min():g} to {high.max():g}"
+            f"actions: clipped {outside} values outside [-1, 1], which reached from {low.min():g} to {high.max():g}"
         )
         return actions.map(lambda chunk, _: np.clip(chunk, -1, 1)), {"actions_clipped": outside}
     origin = "data"
@@ -54,7 +54,7 @@ def _with_rows(actions: Column, is_transition: np.ndarray):
 
 
 def _range(actions: Column, is_transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest action of each dimension on transitions. NaN is passed over here and refused later."""
+    """Lowest and highest action of each dimension on transitions. NaN is passed over, and refused later."""
     low, high = np.full(actions.shape[1], np.inf), np.full(actions.shape[1], -np.inf)
     for chunk, marks in _with_rows(actions, is_transition):
         if marks.any():

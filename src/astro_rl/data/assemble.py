@@ -104,7 +104,7 @@ def _drop_short(
 
 
 def _finite_end_rows(name: str, column: Column, offsets: np.ndarray, changes: list[str]) -> Column:
-    """Padding with NaN on end rows becomes zero: it means nothing, and must not poison a mean over the column."""
+    """NaN as padding on end rows becomes zero: it means nothing, and would poison a mean over the column."""
     end_rows = offsets[1:] - 1
     if column.array is not None and np.isfinite(column.array[end_rows]).all():
         return column
@@ -127,7 +127,7 @@ def _finite_end_rows(name: str, column: Column, offsets: np.ndarray, changes: li
 
 
 def _missing_flags(columns: Mapping[str, Column], offsets: np.ndarray) -> dict[str, Column]:
-    """A recording that stops without saying why was cut: its last transition is truncated unless it terminated."""
+    """A recording that stops without a reason was cut: its last transition is truncated or terminated."""
     rows = int(offsets[-1])
     flags = {name: columns[name].read() if name in columns else np.zeros(rows, dtype=bool) for name in FLAGS}
     if "truncated" not in columns:

@@ -15,7 +15,7 @@ from astro_rl.errors import DataError
 
 @contextmanager
 def new_file(path: Path, *, overwrite: bool = False, needed_bytes: int | None = None) -> Iterator[Path]:
-    """A temporary sibling to write to; it takes the name `path` when the block ends well, and is gone otherwise."""
+    """A temporary sibling to write to; it takes the name `path` when the block ends well, or is gone."""
     if path.is_dir():
         raise DataError(
             "A file was to be written where a folder is.", file=path, fix="give the name of a file"

@@ -1,4 +1,4 @@
-"""Datasets from arrays: trajectories laid end to end, or given one by one. All that comes in is checked here."""
+"""Datasets from arrays: trajectories laid end to end, or given one by one. All of it is checked."""
 
 from __future__ import annotations
 
@@ -40,13 +40,16 @@ def from_arrays(
 ) -> Dataset:
     """A dataset from row-aligned columns: T + 1 rows a trajectory, the last of which has only an observation.
 
-    Where trajectories stand is said in one of three ways: `offsets` (where each starts, then the number of rows),
-    `ends` (the number of rows up to and including each trajectory), or `terminals` (1 on each end row, as OGBench has
-    it; `close_last` takes the last row as an end row where its mark is missing). Without flags, the last transition
-    of each trajectory counts as truncated. Arrays that need no change are not copied.
+    Where trajectories stand is said in one of three ways: `offsets` (where each starts, then the number of
+    rows), `ends` (the number of rows up to and including each trajectory), or `terminals` (1 on each end row, as
+    OGBench has it; `close_last` takes the last row as an end row where its mark is missing). Without flags, the
+    last transition of each trajectory counts as truncated. Arrays that need no change are not copied.
     """
     options = BuildOptions(drop_short, actions_outside, action_range, source)
-    columns = {"observations": as_array("observations", observations, source), "actions": as_array("actions", actions, source)}  # fmt: skip
+    columns = {
+        "observations": as_array("observations", observations, source),
+        "actions": as_array("actions", actions, source),
+    }
     optional = {"rewards": rewards, "terminated": terminated, "truncated": truncated, **(extras or {})}
     columns.update(
         {name: as_array(name, value, source) for name, value in optional.items() if value is not None}
@@ -67,8 +70,9 @@ def from_trajectories(
 ) -> Dataset:
     """A dataset from trajectories: T + 1 observations and T of everything else.
 
-    Each is a `Trajectory`, or a dictionary with `observations`, `actions` and, as wanted, `rewards`, `terminated`,
-    `truncated` and `extras` (a dictionary of columns with T + 1 rows, or T, in which case the last one is repeated).
+    Each is a `Trajectory`, or a dictionary with `observations`, `actions` and, as wanted, `rewards`,
+    `terminated`, `truncated` and `extras` (a dictionary of columns with T + 1 rows, or T, in which case the last
+    one is repeated).
     """
     parts: dict[str, list[np.ndarray]] = {}
     sizes: list[int] = []
@@ -130,7 +134,8 @@ def _trajectory_rows(
     for name in ("observations", "actions"):
         if fields.get(name) is None:
             raise DataError(f"Trajectory {number} has no {name}.", file=source, field=name)
-    given = {name: as_array(name, fields[name], source) for name in _TRAJECTORY_FIELDS[:5] if fields.get(name) is not None}  # fmt: skip
+    named = [name for name in _TRAJECTORY_FIELDS[:5] if fields.get(name) is not None]
+    given = {name: as_array(name, fields[name], source) for name in named}
     steps = len(given["actions"]) if given["actions"].ndim else 0
     rows = {"observations": given.pop("observations")}
     if rows["observations"].ndim == 0 or len(rows["observations"]) != steps + 1:
@@ -138,7 +143,7 @@ def _trajectory_rows(
             "A trajectory of T actions needs T + 1 observations.",
             file=source,
             field=f"trajectory {number}",
-            found=f"{len(rows['observations']) if rows['observations'].ndim else 0} observations, {steps} actions",
+            found=f"observations of shape {rows['observations'].shape}, {steps} actions",
             expected=f"{steps + 1} observations",
             fix="flat transitions with as many observations as actions go through from_transitions",
         )

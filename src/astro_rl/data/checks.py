@@ -1,4 +1,4 @@
-"""What has to hold before data is believed. Every complaint names the field, the first row and how many rows."""
+"""What has to hold before data is believed. Complaints name the field, the first row and how many."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Shaped(Protocol):
 
 
 def check_dataset(dataset: Dataset, source: Source = None, progress: Progress | None = None) -> None:
-    """Raise `DataError` unless the dataset is what `docs/data-format.md` says. Reads in chunks: memory maps stay maps."""
+    """Raise `DataError` unless the dataset is what `docs/data-format.md` says. Reads memory maps in chunks."""
     columns = dataset.columns()
     check_layout(columns, source)
     check_offsets(dataset.offsets, dataset.n_rows, source)
@@ -79,8 +79,8 @@ def check_same_length(columns: Mapping[str, Shaped], source: Source, reference: 
                 field=name,
                 found=f"{length} rows",
                 expected=f"{lengths[reference]} rows, as {reference}",
-                fix="every column needs one row for each observation; T + 1 observations and T of the rest go through "
-                "from_trajectories",
+                fix="every column needs one row for each observation; T + 1 observations and T of the rest go "
+                "through from_trajectories",
             )
 
 
@@ -94,7 +94,7 @@ def check_kind(name: str, column: Shaped, source: Source = None) -> None:
             field=name,
             found=f"dtype {dtype}",
             expected="numbers",
-            fix=f"save {name} as one plain array; trajectories of different lengths go end to end, with offsets",
+            fix=f"save {name} as one plain array: trajectories end to end, with offsets",
         )
     if dtype.kind not in "biuf" or dtype.names is not None:
         raise DataError(
@@ -155,7 +155,7 @@ def check_dimensions(name: str, column: Shaped, source: Source = None) -> None:
 
 
 def check_offsets(offsets: np.ndarray, rows: int, source: Source = None) -> None:
-    """Offsets rise from 0 to the number of rows, by at least two: a trajectory has at least one transition."""
+    """Offsets rise from 0 to the number of rows, by two or more: a trajectory has a transition."""
     if offsets.dtype != np.int64 or len(offsets) < 2:
         raise DataError(
             "There is no trajectory." if len(offsets) < 2 else "The offsets have the wrong type.",
@@ -261,12 +261,12 @@ def check_values(
                 "Actions are outside [-1, 1].",
                 file=source,
                 field=name,
-                found=f"{outside.values} values in {outside.rows} of {len(column)} rows; the first is {outside.first} "
-                f"at {where(outside.first_row, offsets)}, dimension {outside.first_place}; "
+                found=f"{outside.values} values in {outside.rows} of {len(column)} rows; the first is "
+                f"{outside.first} at {where(outside.first_row, offsets)}, dimension {outside.first_place}; "
                 f"they reach from {outside.low:g} to {outside.high:g}",
                 expected="actions in [-1, 1]",
-                fix='actions_outside="rescale" with action_range=(low, high) if the environment\'s range is another '
-                'one; actions_outside="clip" if these are stray values',
+                fix='actions_outside="rescale" with action_range=(low, high) if the environment\'s range is '
+                'another one; actions_outside="clip" if these are stray values',
             )
 
 

@@ -1,7 +1,7 @@
-"""Columns before they are anywhere: read chunk by chunk from a file, changed on the way, landed in memory or on disk.
+"""Columns on their way: read chunk by chunk from a file, changed in passing, landed in memory or on disk.
 
-A reader describes what a file holds as `Column`s and lands them in a *space*. The same reader then loads into memory
-(`MemorySpace`) or converts a file larger than memory into a store (`DiskSpace`), and its checks are written once.
+A reader describes what a file holds as `Column`s and lands them in a *space*. The same reader then loads into
+memory (`MemorySpace`) or converts a file larger than memory into a store (`DiskSpace`).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def rows_per_chunk(dtype: np.dtype, shape: tuple[int, ...]) -> int:
 
 
 def array_chunks(array: np.ndarray) -> Chunks:
-    """Slices of an array, in order, none larger than `CHUNK_BYTES`. A memory map is read no faster than it is used."""
+    """Slices of an array, in order, of at most `CHUNK_BYTES` each."""
     step = rows_per_chunk(array.dtype, array.shape)
     return (array[start : start + step] for start in range(0, len(array), step))
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column that can be read from its start, as often as needed. `array` is set where it is an array already."""
+    """A column that can be read from its start as often as needed. `array` is set where it is in memory."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -107,10 +107,10 @@ class MemorySpace:
 
 
 class DiskSpace:
-    """Columns become `.npy` files of a folder, written chunk by chunk, and come back as read-only memory maps.
+    """Columns become `.npy` files of a folder, written chunk by chunk, and come back as memory maps.
 
-    Written with plain writes rather than through a writable map: a full disk then raises an error, where a map would
-    kill the process with a bus error.
+    Written with plain writes rather than through a writable map: a full disk then raises an error, where a map
+    would kill the process with a bus error.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -43,7 +43,8 @@ def offsets_from(
     close_last: bool,
     source: Source,
 ) -> np.ndarray:
-    given = [name for name, value in (("offsets", offsets), ("ends", ends), ("terminals", terminals)) if value is not None]  # fmt: skip
+    ways = {"offsets": offsets, "ends": ends, "terminals": terminals}
+    given = [name for name, value in ways.items() if value is not None]
     if len(given) != 1:
         raise ConfigError(
             "Where trajectories end has to be said once.",
@@ -58,7 +59,7 @@ def offsets_from(
         if len(marks) != rows:
             raise wrong_length("terminals", len(marks), rows, source)
         return offsets_from_terminals(marks, close_last, source)
-    edges = as_array(given[0], offsets if offsets is not None else ends, source)  # pyright: ignore[reportArgumentType]
+    edges = as_array(given[0], ways[given[0]], source)  # pyright: ignore[reportArgumentType]
     if edges.ndim != 1 or edges.dtype.kind not in "iu":
         raise DataError(
             f"{given[0]} are row numbers.",
@@ -80,7 +81,7 @@ def offsets_from_terminals(marks: np.ndarray, close_last: bool, source: Source) 
         if not close_last:
             last = int(end_rows[-1]) + 1 if len(end_rows) else 0
             raise DataError(
-                "The last trajectory is not closed: the file may have been cut, or its layout is another one.",
+                "The last trajectory is not closed: the file may have been cut, or have another layout.",
                 file=source,
                 field="terminals",
                 found=f"0 on the last row, {len(marks) - 1}; the trajectory starts at row {last}",

@@ -26,7 +26,7 @@ def package_version() -> str:
 
 
 def portable_info(info: Mapping[str, Any], file: Path | None = None) -> dict[str, Any]:
-    """`info` as strict JSON gives it back, without the digest, which belongs to the columns and not to the facts."""
+    """`info` as strict JSON gives it back, without the digest, which belongs to the columns."""
     try:
         text = json.dumps({k: v for k, v in info.items() if k != "digest"}, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""`.npz` archives read and written a chunk at a time: nothing is unpickled, and nothing is read before it is measured."""
+"""`.npz` archives read and written a chunk at a time: nothing unpickled, nothing read unmeasured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from astro_rl.data.columns import Chunks, Column, native, npy_header, rows_per_c
 from astro_rl.errors import DataError
 
 EXPAND_LIMIT_BYTES = 64 * 2**30
-"""What a compressed file may unpack to unless told otherwise. The largest single OGBench file has about 10 GiB."""
+"""What a compressed file may unpack to unless told otherwise."""
 
 ZIP_MAGIC = b"PK\x03\x04"
 
@@ -107,7 +107,7 @@ def _member(path: Path, entry: zipfile.ZipInfo, name: str, data: Readable) -> _M
             field=name,
             found=f"dtype {dtype}",
             expected="numbers",
-            fix=f"save {name} as one plain array; trajectories of different lengths go end to end, with offsets",
+            fix=f"save {name} as one plain array: trajectories end to end, with offsets",
         )
     claimed, there = dtype.itemsize * math.prod(shape), entry.file_size - header
     if claimed != there:

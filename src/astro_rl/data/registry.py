@@ -1,4 +1,4 @@
-"""Every format under one name, told apart by content. A format's module is imported when it is first needed."""
+"""Every format under one name, told apart by content. Modules are imported when first needed."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def format_of(path: Path) -> Format:
             "The folder is not a dataset.",
             file=path,
             found=f"a folder with {', '.join(inside[:5])}" if inside else "a folder without any dataset",
-            expected="a file, a store (a folder with manifest.json) or a Minari dataset (with data/main_data.hdf5)",
+            expected="a store (with manifest.json) or a Minari dataset (with data/main_data.hdf5)",
             fix=f"give the file: {path / inside[0]}" if inside else None,
         )
     with path.open("rb") as file:
@@ -150,8 +150,8 @@ def _not_there(path: Path) -> DataError:
 def load(path: str | Path, *, format: str | None = None, **options: Any) -> Dataset:
     """The dataset at `path`. A store is memory-mapped; everything else is read, checked and held in memory.
 
-    The format is told from the content unless it is named. Options are those of the format's reader, for most of
-    them: `expand_limit_bytes`, `drop_short`, `actions_outside`, `action_range`; see the pages of the formats.
+    The format is told from the content unless it is named. Options are those of the format's reader, for most
+    of them `expand_limit_bytes`, `drop_short`, `actions_outside` and `action_range`.
     """
     path = Path(path)
     chosen = format_named(format) if format is not None else format_of(path)
@@ -163,14 +163,14 @@ def load(path: str | Path, *, format: str | None = None, **options: Any) -> Data
         raise DataError(
             "The dataset does not fit in memory.",
             file=path,
-            fix=f"convert it to a store, which is memory-mapped: astro-rl data convert {path.name} {path.stem}.astro",
+            fix=f"use a memory-mapped store: astro-rl data convert {path.name} {path.stem}.astro",
         ) from error
 
 
 def save(
     dataset: Dataset, path: str | Path, *, format: str | None = None, overwrite: bool = False, **options: Any
 ) -> None:
-    """Write the dataset. Without a format the suffix decides: .astro store, .npz OGBench, .hdf5 and .h5 plain HDF5."""
+    """Write the dataset. Without a format the suffix decides: .astro store, .npz OGBench, .hdf5 plain HDF5."""
     path = Path(path)
     chosen = format_named(format) if format is not None else _format_for(path)
     chosen.write(dataset, path, overwrite=overwrite, **options)
@@ -199,7 +199,7 @@ def convert(
     read_options: dict[str, Any] | None = None,
     write_options: dict[str, Any] | None = None,
 ) -> None:
-    """Read one file and write another. Into a store, and out of one, in memory that does not grow with the data."""
+    """Read one file and write another. Into a store, and out of one, memory does not grow with the data."""
     source, destination = Path(source), Path(destination)
     reading = format_named(source_format) if source_format is not None else format_of(source)
     writing = format_named(format) if format is not None else _format_for(destination)

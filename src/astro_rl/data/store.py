@@ -22,7 +22,7 @@ OFFSETS_CHECKED = 4_000_000
 
 
 def open_store(path: str | Path) -> Dataset:
-    """The dataset of a store, memory-mapped. Reads the manifest, the headers and the offsets, and no other byte."""
+    """The dataset of a store, memory-mapped. Reads the manifest, headers and offsets, and no other byte."""
     path = Path(path)
     manifest = read_manifest(path)
     columns = {
@@ -93,7 +93,7 @@ def write_store(
 def convert_to_store(
     read: Callable[[DiskSpace], Dataset], path: str | Path, *, overwrite: bool = False, needed_bytes: int = 0
 ) -> None:
-    """Let a reader land its columns in the new store's own folder, so that no column is ever whole in memory."""
+    """Let a reader land its columns in the new store's own folder, so that none is ever whole in memory."""
     with store_folder(path, overwrite=overwrite, needed_bytes=needed_bytes) as folder:
         seal_store(folder, read(DiskSpace(folder)))
 
@@ -111,7 +111,7 @@ def seal_store(folder: Path, dataset: Dataset) -> None:
 def store_folder(
     path: str | Path, *, overwrite: bool, needed_bytes: int | None = None
 ) -> AbstractContextManager[Path]:
-    """A folder for a new store. Only a store is ever overwritten, never a folder that holds something else."""
+    """A folder for a new store. Only a store is ever overwritten, never another kind of folder."""
     path = Path(path)
     if overwrite and path.is_dir() and any(path.iterdir()):
         try:

@@ -1,4 +1,4 @@
-"""Datasets from flat transitions, as most people's arrays are: one row a step, with or without the next observation.
+"""Datasets from flat transitions, as most people's arrays are: one row a step.
 
 ```
  next observations given               not given
@@ -6,8 +6,9 @@
  becomes  o0 o1 o2 o3 | p0 p1 p2       stays as it is: the last row of a trajectory becomes its end row
 ```
 
-A last row that is terminal keeps its transition. Where its next observation was never recorded, its end row repeats
-the last observation: no value looks beyond it, but it is no sample of the dynamics. `info["made_up_end_rows"]` counts.
+A last row that is terminal keeps its transition. Where its next observation was never recorded, its end row
+repeats the last observation: no value looks beyond it, but it is no sample of the dynamics, and
+`info["made_up_end_rows"]` counts how many there are.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ def from_transitions(
 ) -> Dataset:
     """A dataset from one row a step. `terminals` are true terminations, `timeouts` cuts.
 
-    Trajectories end after timeouts, after terminals (`terminals_end=False` where episodes go on after success, as
-    D4RL's antmaze does) and where the next observation is not the observation that follows. `offsets` (where each
-    trajectory starts, then the number of steps) replaces all three.
+    Trajectories end after timeouts, after terminals (`terminals_end=False` where episodes go on after success,
+    as D4RL's antmaze does) and where the next observation is not the observation that follows. `offsets` (where
+    each trajectory starts, then the number of steps) replaces all three.
     """
     given = {
         "observations": observations,
@@ -79,7 +80,7 @@ def assemble_steps(
     terminals_end: bool = True,
     jump_tolerance: float = JUMP_TOLERANCE,
 ) -> Dataset:
-    """`from_transitions` on columns that need not be in memory. Flags and row numbers are; the rest streams."""
+    """`from_transitions` on columns that need not be in memory; flags and row numbers are."""
     columns, info, source = dict(columns), dict(info), options.source
     for name in ("observations", "actions"):
         if name not in columns:
@@ -127,7 +128,7 @@ def _row_flags(flag: np.ndarray, row_offsets: np.ndarray) -> np.ndarray:
 def spread(
     column: Column, offsets: np.ndarray, made: np.ndarray, fill: Literal["zero", "repeat"] | np.ndarray
 ) -> Column:
-    """The column with one more row after each trajectory marked in `made`: zero, the last row again, or given rows."""
+    """The column with one more row after each marked trajectory: zero, the last row again, or a given one."""
     if not made.any():
         return column
     after = offsets[1:][made]

@@ -1,8 +1,8 @@
 """OGBench's `.npz`: T + 1 rows a trajectory, `terminals` = 1 on the last of them, whose action means nothing.
 
-A file that was read is written again column by column as it was: types, order, end rows and flags. What the layout
-has no place for goes into columns that OGBench passes over: rewards, masks (1 − terminated), truncated where it is
-not simply the last transition, and a note with the lineage.
+A file that was read is written again column by column as it was: types, order, end rows and flags. What the
+layout has no place for goes into columns that OGBench passes over: rewards, masks (1 − terminated), truncated
+where it is not simply the last transition, and a note with the lineage.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTE = "astro_rl_info"
 
 
 def recognises(path: Path) -> bool:
-    """An archive with OGBench's columns. Rewards without masks or simulator state make it D4RL-like flat data."""
+    """An archive with OGBench's columns. Rewards without masks or simulator state make it flat data."""
     if not path.is_file():
         return False
     try:
@@ -105,7 +105,7 @@ def read(
 
 
 def _flags_from_masks(columns: dict[str, Column], offsets: np.ndarray, path: Path) -> dict[str, Column]:
-    """terminated = 1 − masks on transitions. Masks stay a column only where end rows hold something of their own."""
+    """terminated = 1 − masks on transitions. Masks stay a column only where end rows have their own."""
     if "masks" not in columns:
         return {}
     masks = columns["masks"].read()

@@ -1,10 +1,10 @@
-"""Arrays under the names people use, in the layouts people use. What cannot be told for certain is asked, not guessed.
+"""Arrays under the names and in the layouts people use. What cannot be told for certain is asked, not guessed.
 
 | what is there | taken as |
 | --- | --- |
 | observations (N, T+1, obs) and actions (N, T, act) | N trajectories of T transitions |
 | next observations | flat transitions, see `astro_rl.data.transitions` |
-| as many more observations than actions as there are trajectories | T + 1 observations and T of the rest, end to end |
+| as many more observations than actions as there are trajectories | T + 1 observations and T of the rest |
 | as many observations as actions, and timeouts or truncations | flat transitions without next observations |
 | as many observations as actions, and otherwise | `layout="rows"` or `layout="steps"` has to say |
 """
@@ -61,7 +61,7 @@ def from_dict(
     actions_outside: ActionsOutside = "refuse",
     action_range: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Dataset:
-    """A dataset from a dictionary of arrays under common names. Arrays of another length are left out, and named."""
+    """A dataset from a dictionary of arrays under common names. What does not fit is left out, and named."""
     columns = {}
     for name, value in arrays.items():
         array = np.asarray(value) if _is_note(value) else as_array_of_any_kind(name, value, source)
@@ -161,7 +161,7 @@ def _flattened(found: Mapping[str, Column], options: PlainOptions) -> dict[str, 
 
 
 def _without_dones(flags: Mapping[str, Column], options: PlainOptions) -> dict[str, Column]:
-    """`dones` resolved: given beside one of the two flags, it is that one or the other; alone, the user says."""
+    """`dones` beside one of the two flags marks that one or the other; alone, the user says which."""
     flags, source = dict(flags), options.build.source
     if "dones" not in flags:
         if options.dones_mean is not None:
@@ -172,7 +172,7 @@ def _without_dones(flags: Mapping[str, Column], options: PlainOptions) -> dict[s
     if not known:
         if options.dones_mean is None:
             raise DataError(
-                "A dones field does not say whether an episode was over or was cut, and learners need to know.",
+                "A dones field does not say whether an episode was over or was cut: learners have to know.",
                 file=source,
                 field="dones",
                 expected="terminated and truncated apart",
@@ -238,7 +238,9 @@ def _layout(
 ) -> Layout:
     rows, steps, source = len(found["observations"]), len(found["actions"]), options.build.source
     trajectories = None if offsets is None else len(offsets) - 1
-    fix = 'layout="rows": the last row of a trajectory has only an observation; layout="steps": it has an action too'
+    fix = (
+        'layout="rows" if the last row of a trajectory has only an observation, layout="steps" if it has more'
+    )
     if "next_observations" in found:
         if options.layout == "rows":
             raise ConfigError("A file with next observations has one row a step.", found='layout="rows"')
@@ -270,7 +272,7 @@ def _layout(
         raise DataError(
             "Observations and actions do not fit together.",
             file=source,
-            found=f"{rows} observations, {steps} actions, {trajectories or 'an unknown number of'} trajectories",
+            found=f"{rows} observations, {steps} actions, {trajectories or 'not known how many'} trajectories",
             expected="as many observations as actions, or one more for each trajectory",
         )
     return "rows"

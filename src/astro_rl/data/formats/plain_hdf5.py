@@ -22,7 +22,7 @@ from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
 
 NOTE = "astro_rl_rows"
-"""The root attribute that marks a file of ours: its columns are row-aligned, and the text is the dataset's info."""
+"""The root attribute that marks a file of ours, with row-aligned columns; its text is the dataset's info."""
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 

@@ -20,12 +20,13 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "ends": ("episode_ends", "traj_ends", "trajectory_ends"),
     "starts": ("episode_starts", "traj_starts", "trajectory_starts"),
     "ids": (
-        "episode_ids", "episode_id", "episode_index", "trajectory_ids", "trajectory_id", "traj_ids", "traj_id",
+        "episode_ids", "episode_id", "episode_index",
+        "trajectory_ids", "trajectory_id", "traj_ids", "traj_id",
     ),
 }  # fmt: skip
 """Our name for a field, and the spellings it is found under. `docs/data-format.md` has the same table.
 
-`dones` is nobody's spelling of `terminated`: it is an end for a reason that is not said, and which of the two it is
+`dones` is no spelling of `terminated`: it is an end for a reason that is not said, and which of the two it is
 decides what a learner believes the last state is worth.
 """
 
@@ -37,7 +38,7 @@ MISSPELT = 0.85
 def find_fields(
     present: Iterable[str], fields: Mapping[str, str] | None, source: str | Path | None
 ) -> dict[str, str]:
-    """For each field that is there, the name it has there. `fields` says so by hand where the table cannot."""
+    """For each field that is there, the name it has there; `fields` says so where the table cannot."""
     present, chosen = list(present), dict(fields or {})
     for field, name in chosen.items():
         if field not in SPELLINGS:

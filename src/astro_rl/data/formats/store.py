@@ -12,7 +12,7 @@ from astro_rl.errors import DataError
 
 
 def recognises(path: Path) -> bool:
-    """A folder that says it is a store. A damaged one is recognised too, so that reading it tells what is wrong."""
+    """A folder that says it is a store. A damaged one too, so that reading it tells what is wrong."""
     if not (path / "manifest.json").is_file():
         return False
     try:
