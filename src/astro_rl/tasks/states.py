@@ -16,9 +16,10 @@ from jaxtyping import Float
 class StateMap:
     """The observation is `qpos` followed by `qvel`, or `qpos` alone where every step starts from rest.
 
-    MuJoCo also keeps the last step's accelerations to warm-start its solver. They are in no observation, and
-    matter little: from observations in double precision the next one is met within 1e-10
-    (`tests/tasks/test_states.py`).
+    MuJoCo also keeps the last step's accelerations, in no observation, to warm-start its solver. For the
+    point and the ant they do not matter (from double precision the next observation is met within 1e-14);
+    with the ball they show where the two touch (4e-11 in 99 of 100 steps, 5e-6 at worst). Observations in
+    float32 cost 2e-6.
     """
 
     n_qpos: int

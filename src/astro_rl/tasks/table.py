@@ -199,6 +199,7 @@ def tasks_of_row(row: Row, data: str | None = None) -> tuple[Task, ...]:
     found = []
     for goal, rewards in enumerate(row.rewards, start=1):
         in_paper = row.from_paper and as_in_table and goal == row.default_goal
+        choices = _CHOICES if row.fql_authors_alpha is not None else (*_CHOICES, "fql_settings")
         span = row.horizon // (2 * CHAIN)
         found.append(
             Task(
@@ -221,7 +222,7 @@ def tasks_of_row(row: Row, data: str | None = None) -> tuple[Task, ...]:
                 fql_settings=row.fql_settings,
                 fql_authors_alpha=row.fql_authors_alpha,
                 fql_authors_steps=row.fql_authors_steps,
-                chosen_by_us=row.ours if row.from_paper and as_in_table else _CHOICES,
+                chosen_by_us=row.ours if row.from_paper and as_in_table else choices,
                 xy_indices=row.body.xy_indices,
                 layout=row.body.layout,
                 state=row.body.state,
