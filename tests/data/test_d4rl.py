@@ -185,7 +185,7 @@ def test_mujoco_equals_qlearning_dataset(tmp_path: Path) -> None:
     for name in ("s", "a", "r"):
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
     np.testing.assert_array_equal(ours["mask"], 1 - theirs["done"])
-    # After a terminal, d4rl's next state is the following episode's first. No target looks at it; ours differs.
+    # After a terminal d4rl's next state is the following episode's first; no target looks at it.
     np.testing.assert_array_equal(ours["s2"][ours["mask"] == 1], theirs["s2"][~theirs["done"]])
     assert data.lengths.tolist() == [12, 29, 7, 10]
 
