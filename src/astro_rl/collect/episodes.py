@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +28,7 @@ MAX_ATTEMPTS = 100
 """Scene episodes whose cube goes astray are made again: a few in a hundred. A hundred in a row is a fault."""
 
 
+@runtime_checkable
 class Collector(Protocol):
     """Makes episodes of one recipe in an environment of its own."""
 

@@ -127,7 +127,7 @@ def _check_room(request: Request, partial: PartialFolder, shard: Shard, done: in
             "The disk is too small for this dataset.",
             file=partial.out,
             found=f"{free / 1e6:.0f} MB free",
-            expected=f"{needed / 1e6:.0f} MB, for {total} episodes as they are made and again in the final files",
+            expected=f"{needed / 1e6:.0f} MB: {total} episodes, as they are made and in the final files",
             fix="free some space and give the same command again, choose another folder, or fewer episodes",
         )
 

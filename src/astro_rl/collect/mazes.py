@@ -18,7 +18,7 @@ def free_cells(walls: Bool[np.ndarray, "rows columns"]) -> list[Cell]:
 
 
 def vertex_cells(walls: Bool[np.ndarray, "rows columns"]) -> list[Cell]:
-    """Free cells that are no mere stretch of corridor: corners, junctions, dead ends, rooms: where goals lie."""
+    """Free cells that are no mere stretch of corridor: corners, junctions, dead ends. Goals lie there."""
     chosen = []
     for i, j in free_cells(walls):
         up, down, left, right = walls[i - 1, j], walls[i + 1, j], walls[i, j - 1], walls[i, j + 1]

@@ -6,7 +6,7 @@ import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.lib import format as npy
@@ -15,6 +15,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time a zip can tell: a real one would make equal data unequal files."""
 
 
+@runtime_checkable
 class ColumnSource(Protocol):
     """Something that can hand out a column piece by piece, any number of times."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from astro_rl.collect.episodes import COLUMN_TYPES, Collector, Columns, Split, make_episode
 from astro_rl.data.catalogue import Recipe
 
-ROWS_PER_SHARD = 2000
+ROWS_PER_SHARD = 2100
 """A fraction of a second of pointmaze, some seconds of a manipulation scene: what a kill can cost."""
 
 

@@ -80,9 +80,11 @@ class SeededEnv(gymnasium.Wrapper):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         if not self.draws_in_step:
-            return self.env.step(action)
-        with self._own_global_state():
-            return self.env.step(action)
+            observation, reward, terminated, truncated, info = self.env.step(action)
+        else:
+            with self._own_global_state():
+                observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, reward, bool(terminated), bool(truncated), info
 
     @contextmanager
     def _own_global_state(self) -> Iterator[None]:
