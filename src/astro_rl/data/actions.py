@@ -27,7 +27,7 @@ def fit_actions(
             int((np.abs(chunk[marks]) > 1).sum()) for chunk, marks in _with_rows(actions, is_transition)
         )
         changes.append(
-            f"actions: clipped {outside} values outside [-1, 1], which reached from {low.min():g} to {high.max():g}"
+            f"actions: clipped {outside} values, which reached from {low.min():g} to {high.max():g}"
         )
         return actions.map(lambda chunk, _: np.clip(chunk, -1, 1)), {"actions_clipped": outside}
     origin = "data"

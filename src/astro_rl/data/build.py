@@ -15,7 +15,7 @@ from astro_rl.data.checks import (
 )
 from astro_rl.data.columns import Column
 from astro_rl.data.ends import FLAGS, as_array, flags_from, offsets_from
-from astro_rl.data.options import ActionsOutside, BuildOptions
+from astro_rl.data.options import ActionRange, ActionsOutside, BuildOptions
 from astro_rl.data.schema import Dataset, Trajectory
 from astro_rl.errors import DataError
 
@@ -36,14 +36,15 @@ def from_arrays(
     source: Source = None,
     drop_short: bool = False,
     actions_outside: ActionsOutside = "refuse",
-    action_range: tuple[ArrayLike, ArrayLike] | None = None,
+    action_range: ActionRange | None = None,
 ) -> Dataset:
     """A dataset from row-aligned columns: T + 1 rows a trajectory, the last of which has only an observation.
 
     Where trajectories stand is said in one of three ways: `offsets` (where each starts, then the number of
-    rows), `ends` (the number of rows up to and including each trajectory), or `terminals` (1 on each end row, as
-    OGBench has it; `close_last` takes the last row as an end row where its mark is missing). Without flags, the
-    last transition of each trajectory counts as truncated. Arrays that need no change are not copied.
+    rows), `ends` (the number of rows up to and including each trajectory), or `terminals` (1 on each end
+    row, as OGBench has it; `close_last` takes the last row as an end row where its mark is missing).
+    Without flags, the last transition of each trajectory counts as truncated. Arrays that need no change are
+    not copied.
     """
     options = BuildOptions(drop_short, actions_outside, action_range, source)
     columns = {
@@ -66,13 +67,13 @@ def from_trajectories(
     source: Source = None,
     drop_short: bool = False,
     actions_outside: ActionsOutside = "refuse",
-    action_range: tuple[ArrayLike, ArrayLike] | None = None,
+    action_range: ActionRange | None = None,
 ) -> Dataset:
     """A dataset from trajectories: T + 1 observations and T of everything else.
 
     Each is a `Trajectory`, or a dictionary with `observations`, `actions` and, as wanted, `rewards`,
-    `terminated`, `truncated` and `extras` (a dictionary of columns with T + 1 rows, or T, in which case the last
-    one is repeated).
+    `terminated`, `truncated` and `extras` (a dictionary of columns with T + 1 rows, or T, in which case the
+    last one is repeated).
     """
     parts: dict[str, list[np.ndarray]] = {}
     sizes: list[int] = []

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int
 
-from astro_rl.data.columns import rows_per_chunk
+from astro_rl.data.columns import column_file, rows_per_chunk
 from astro_rl.data.schema import COLUMNS, SIMULATOR_COLUMNS, Dataset
 from astro_rl.errors import DataError
 
@@ -37,7 +37,7 @@ class Shaped(Protocol):
 
 
 def check_dataset(dataset: Dataset, source: Source = None, progress: Progress | None = None) -> None:
-    """Raise `DataError` unless the dataset is what `docs/data-format.md` says. Reads memory maps in chunks."""
+    """Raise `DataError` unless the dataset is what `docs/data-format.md` says. Reads in chunks."""
     columns = dataset.columns()
     check_layout(columns, source)
     check_offsets(dataset.offsets, dataset.n_rows, source)
@@ -66,6 +66,15 @@ def check_layout(columns: Mapping[str, Shaped], source: Source = None) -> None:
             )
         check_kind(name, column, source)
         check_dimensions(name, column, source)
+    files = {column_file(name): name for name in columns}
+    if len(files) < len(columns):
+        doubled = sorted(set(columns) - set(files.values()))
+        raise DataError(
+            "Two columns would be kept in the same file.",
+            file=source,
+            field=" and ".join([doubled[0], files[column_file(doubled[0])]]),
+            fix="rename one of them",
+        )
     check_same_length(columns, source, "observations")
 
 
@@ -79,8 +88,8 @@ def check_same_length(columns: Mapping[str, Shaped], source: Source, reference: 
                 field=name,
                 found=f"{length} rows",
                 expected=f"{lengths[reference]} rows, as {reference}",
-                fix="every column needs one row for each observation; T + 1 observations and T of the rest go "
-                "through from_trajectories",
+                fix="every column needs one row for each observation; T + 1 observations and T of the rest "
+                "go through from_trajectories",
             )
 
 

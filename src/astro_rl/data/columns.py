@@ -109,7 +109,7 @@ class MemorySpace:
 class DiskSpace:
     """Columns become `.npy` files of a folder, written chunk by chunk, and come back as memory maps.
 
-    Written with plain writes rather than through a writable map: a full disk then raises an error, where a map
+    Written with plain writes rather than through a writable map: a full disk then raises an error; a map
     would kill the process with a bus error.
     """
 

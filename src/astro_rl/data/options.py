@@ -12,6 +12,7 @@ from astro_rl.data.columns import MemorySpace, Space
 from astro_rl.errors import ConfigError
 
 ActionsOutside = Literal["refuse", "clip", "rescale"]
+ActionRange = tuple[ArrayLike | int, ArrayLike | int]
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class BuildOptions:
     """Leave out trajectories without a transition instead of refusing the data."""
     actions_outside: ActionsOutside = "refuse"
     """Actions outside [-1, 1]: refuse the data, clip them, or rescale all actions linearly."""
-    action_range: tuple[ArrayLike, ArrayLike] | None = None
+    action_range: ActionRange | None = None
     """For rescaling: the lowest and highest action of the environment; without it, the data's own."""
     source: Source = None
     """The file that messages name."""

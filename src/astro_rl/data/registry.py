@@ -170,7 +170,7 @@ def load(path: str | Path, *, format: str | None = None, **options: Any) -> Data
 def save(
     dataset: Dataset, path: str | Path, *, format: str | None = None, overwrite: bool = False, **options: Any
 ) -> None:
-    """Write the dataset. Without a format the suffix decides: .astro store, .npz OGBench, .hdf5 plain HDF5."""
+    """Write the dataset. Unless named, the suffix decides: .astro store, .npz OGBench, .hdf5 plain HDF5."""
     path = Path(path)
     chosen = format_named(format) if format is not None else _format_for(path)
     chosen.write(dataset, path, overwrite=overwrite, **options)

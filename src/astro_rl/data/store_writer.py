@@ -1,4 +1,4 @@
-"""Writing a store trajectory by trajectory, for data that is made piece by piece and never whole in memory."""
+"""Writing a store trajectory by trajectory, for data made piece by piece and never whole in memory."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from astro_rl.errors import DataError
 class StoreWriter:
     """`with StoreWriter(path) as writer: writer.append(trajectory)`.
 
-    Memory does not grow with what was written. Leaving the block commits the store in one rename; leaving it
-    through an exception, or calling `abort`, leaves nothing behind. The first trajectory fixes the columns and
-    their types.
+    Memory does not grow with what was written. Leaving the block commits the store in one rename; leaving
+    it through an exception, or calling `abort`, leaves nothing behind. The first trajectory fixes the
+    columns and their types.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class _Aborted(Exception):
 
 
 class _GrowingColumn:
-    """An `.npy` file whose number of rows is written last: NumPy pads headers so that it can grow in place."""
+    """An `.npy` file whose number of rows is written last: NumPy pads headers so that it can grow."""
 
     def __init__(self, path: Path, like: np.ndarray) -> None:
         self.path, self.dtype, self.row_shape = path, native(like.dtype), like.shape[1:]

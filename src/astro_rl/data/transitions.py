@@ -23,7 +23,7 @@ from astro_rl.data.assemble import assemble
 from astro_rl.data.checks import Source, check_offsets_rise, check_same_length, missing_field
 from astro_rl.data.columns import Chunks, Column
 from astro_rl.data.ends import FLAGS, as_array, flags_from
-from astro_rl.data.options import ActionsOutside, BuildOptions
+from astro_rl.data.options import ActionRange, ActionsOutside, BuildOptions
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
 
@@ -47,13 +47,13 @@ def from_transitions(
     source: Source = None,
     drop_short: bool = False,
     actions_outside: ActionsOutside = "refuse",
-    action_range: tuple[ArrayLike, ArrayLike] | None = None,
+    action_range: ActionRange | None = None,
 ) -> Dataset:
     """A dataset from one row a step. `terminals` are true terminations, `timeouts` cuts.
 
-    Trajectories end after timeouts, after terminals (`terminals_end=False` where episodes go on after success,
-    as D4RL's antmaze does) and where the next observation is not the observation that follows. `offsets` (where
-    each trajectory starts, then the number of steps) replaces all three.
+    Trajectories end after timeouts, after terminals (`terminals_end=False` where episodes go on after
+    success, as D4RL's antmaze does) and where the next observation is not the observation that follows.
+    `offsets` (where each trajectory starts, then the number of steps) replaces all three.
     """
     given = {
         "observations": observations,

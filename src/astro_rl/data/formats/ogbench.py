@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from astro_rl.data.assemble import assemble
 from astro_rl.data.atomic import new_file
@@ -22,7 +21,7 @@ from astro_rl.data.columns import Column, MemorySpace, Space
 from astro_rl.data.ends import flags_from, offsets_from_terminals
 from astro_rl.data.manifest import portable_info
 from astro_rl.data.npz import EXPAND_LIMIT_BYTES, open_npz, write_npz
-from astro_rl.data.options import ActionsOutside, BuildOptions
+from astro_rl.data.options import ActionRange, ActionsOutside, BuildOptions
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import ConfigError, DataError
 
@@ -64,7 +63,7 @@ def read(
     expand_limit_bytes: int = EXPAND_LIMIT_BYTES,
     drop_short: bool = False,
     actions_outside: ActionsOutside = "refuse",
-    action_range: tuple[ArrayLike, ArrayLike] | None = None,
+    action_range: ActionRange | None = None,
     space: Space | None = None,
 ) -> Dataset:
     """The file's rows as they are; `validation` reads the companion beside it.

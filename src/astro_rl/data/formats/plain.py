@@ -1,4 +1,4 @@
-"""Arrays under the names and in the layouts people use. What cannot be told for certain is asked, not guessed.
+"""Arrays under the names and in the layouts people use. What cannot be told is asked, not guessed.
 
 | what is there | taken as |
 | --- | --- |
@@ -24,7 +24,7 @@ from astro_rl.data.checks import Source, check_offsets_rise, missing_field
 from astro_rl.data.columns import Column
 from astro_rl.data.ends import as_array, flags_from, offsets_from_terminals
 from astro_rl.data.formats.spellings import SEGMENTATION, SPELLINGS, find_fields
-from astro_rl.data.options import ActionsOutside, BuildOptions
+from astro_rl.data.options import ActionRange, ActionsOutside, BuildOptions
 from astro_rl.data.schema import COLUMNS, Dataset
 from astro_rl.data.transitions import assemble_steps, spread
 from astro_rl.errors import ConfigError, DataError
@@ -59,7 +59,7 @@ def from_dict(
     source: Source = None,
     drop_short: bool = False,
     actions_outside: ActionsOutside = "refuse",
-    action_range: tuple[ArrayLike, ArrayLike] | None = None,
+    action_range: ActionRange | None = None,
 ) -> Dataset:
     """A dataset from a dictionary of arrays under common names. What does not fit is left out, and named."""
     columns = {}
@@ -272,7 +272,7 @@ def _layout(
         raise DataError(
             "Observations and actions do not fit together.",
             file=source,
-            found=f"{rows} observations, {steps} actions, {trajectories or 'not known how many'} trajectories",
+            found=f"{rows} observations, {steps} actions, {trajectories or 'unknown'} trajectories",
             expected="as many observations as actions, or one more for each trajectory",
         )
     return "rows"

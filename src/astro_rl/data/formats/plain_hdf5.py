@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from astro_rl.data.atomic import is_disk_full, new_file
 from astro_rl.data.checks import check_dataset
@@ -17,7 +16,7 @@ from astro_rl.data.columns import Chunks, Column, MemorySpace, Space, array_chun
 from astro_rl.data.formats.plain import DonesMean, Layout, PlainOptions, assemble_own, assemble_plain
 from astro_rl.data.manifest import portable_info
 from astro_rl.data.npz import EXPAND_LIMIT_BYTES, expands_too_far
-from astro_rl.data.options import ActionsOutside, BuildOptions
+from astro_rl.data.options import ActionRange, ActionsOutside, BuildOptions
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
 
@@ -45,7 +44,7 @@ def read(
     expand_limit_bytes: int = EXPAND_LIMIT_BYTES,
     drop_short: bool = False,
     actions_outside: ActionsOutside = "refuse",
-    action_range: tuple[ArrayLike, ArrayLike] | None = None,
+    action_range: ActionRange | None = None,
     space: Space | None = None,
 ) -> Dataset:
     build = BuildOptions(drop_short, actions_outside, action_range, path, space or MemorySpace())

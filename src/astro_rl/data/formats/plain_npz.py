@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from astro_rl.data.atomic import new_file
 from astro_rl.data.checks import check_dataset
@@ -15,7 +14,7 @@ from astro_rl.data.columns import Column, MemorySpace, Space
 from astro_rl.data.formats.plain import DonesMean, Layout, PlainOptions, assemble_own, assemble_plain
 from astro_rl.data.manifest import portable_info
 from astro_rl.data.npz import EXPAND_LIMIT_BYTES, open_npz, write_npz
-from astro_rl.data.options import ActionsOutside, BuildOptions
+from astro_rl.data.options import ActionRange, ActionsOutside, BuildOptions
 from astro_rl.data.schema import Dataset
 
 NOTE = "astro_rl_rows"
@@ -42,7 +41,7 @@ def read(
     expand_limit_bytes: int = EXPAND_LIMIT_BYTES,
     drop_short: bool = False,
     actions_outside: ActionsOutside = "refuse",
-    action_range: tuple[ArrayLike, ArrayLike] | None = None,
+    action_range: ActionRange | None = None,
     space: Space | None = None,
 ) -> Dataset:
     columns = open_npz(path, expand_limit_bytes)
