@@ -193,6 +193,13 @@ def test_actions_are_clipped_and_pictures_are_made_only_on_request() -> None:
     assert env.render() is None
 
 
+def test_the_goals_mark_stands_at_the_goal() -> None:
+    env = built(LARGE).unwrapped
+    for seed in range(2):
+        _, info = env.reset(seed=seed)
+        np.testing.assert_array_equal(env.data.site("goal").xpos[:2], info["goal"])
+
+
 def test_other_names_are_refused() -> None:
     with pytest.raises(AstroError, match="antmaze-umaze-v2"):
         make("antmaze-umaze-v0")

@@ -73,7 +73,8 @@ def maze_xml(maze: Maze) -> str:
             pos=f"{x} {y} {WALL_HEIGHT / 2}",
             size=f"{MAZE_SCALE / 2} {MAZE_SCALE / 2} {WALL_HEIGHT / 2}",
         )
-    _add(world, "site", name="goal", type="cylinder", size="0.5 0.02", rgba="0.9 0.2 0.2 0.7")
+    # A site compiled at its body's origin would stay there: MuJoCo then never looks at its position again.
+    _add(world, "site", name="goal", type="cylinder", pos="0 0 0.05", size="0.5 0.05", rgba="0.9 0.2 0.2 1")
     motors = _add(root, "actuator")
     for number in MOTOR_ORDER:
         for part in ("hip", "ankle"):
