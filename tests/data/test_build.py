@@ -19,7 +19,8 @@ def test_three_ways_of_saying_where_trajectories_end_agree() -> None:
     expected = small(lengths=(3, 1))
     columns = expected.observations, expected.actions
     terminals = np.array([0, 0, 0, 1, 0, 1], dtype=np.float32)
-    for way in ({"offsets": [0, 4, 6]}, {"ends": [4, 6]}, {"terminals": terminals}):
+    ways: list[dict[str, Any]] = [{"offsets": [0, 4, 6]}, {"ends": [4, 6]}, {"terminals": terminals}]
+    for way in ways:
         assert_same(from_arrays(*columns, rewards=expected.rewards, **way), expected)
 
 

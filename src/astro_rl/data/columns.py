@@ -140,11 +140,13 @@ def write_npy(path: Path, column: Column) -> None:
 
 
 def map_npy(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The file as a read-only memory map, without reading more than its header."""
+    """The file as a read-only memory map, without reading more than its header, which has to say the same."""
     with path.open("rb") as file:
         np.lib.format.read_magic(file)
-        np.lib.format.read_array_header_1_0(file)
+        header = np.lib.format.read_array_header_1_0(file)
         start = file.tell()
+    if header != (shape, False, dtype):
+        raise ValueError(f"{header[2]}, shape {header[0]}{', Fortran order' if header[1] else ''}")
     if 0 in shape:
         return np.empty(shape, dtype=dtype)
     return np.memmap(path, dtype=dtype, mode="r", offset=start, shape=shape)

@@ -10,7 +10,7 @@ import numpy as np
 
 from astro_rl.data.assemble import dataset_of
 from astro_rl.data.atomic import new_folder
-from astro_rl.data.checks import Progress, check_dataset, check_offsets
+from astro_rl.data.checks import Progress, check_dataset, check_layout, check_offsets
 from astro_rl.data.columns import Column, DiskSpace, column_file, map_npy, write_npy
 from astro_rl.data.digest import digest_columns
 from astro_rl.data.manifest import make_manifest, read_manifest, write_manifest
@@ -30,14 +30,7 @@ def open_store(path: str | Path) -> Dataset:
         for name, entry in manifest["columns"].items()
     }
     offsets, rows = columns.pop("offsets"), len(columns["observations"])
-    for name, column in columns.items():
-        if len(column) != rows:
-            raise DataError(
-                "The store's columns have different lengths.",
-                file=path / column_file(name),
-                found=f"{len(column)} rows",
-                expected=f"{rows} rows, as observations",
-            )
+    check_layout(columns, path)
     if len(offsets) <= OFFSETS_CHECKED:
         check_offsets(offsets, rows, path)
     elif offsets[0] != 0 or offsets[-1] != rows:
