@@ -130,7 +130,8 @@ def find_jumps(
     flagged = (
         columns["timeouts"][:-1].astype(bool) if "timeouts" in columns else np.zeros(len(steps), dtype=bool)
     )
-    limits = jump_limits(steps[~flagged]) if limit is None else np.full(len(positions), limit)
+    values = observations[:, list(positions)]
+    limits = jump_limits(steps[~flagged], values) if limit is None else np.full(len(positions), limit)
     jumps[:-1] = (np.abs(steps) > limits).any(axis=1) & ~flagged
     return jumps
 
