@@ -1,7 +1,7 @@
 """What every learner is: a frozen record of hyperparameters with four functions, all of them pure.
 
-A learner owns no state. `init` makes one, `update` maps one to the next, so that the caller can scan updates, map them
-over seeds and checkpoint them without knowing which algorithm runs.
+A learner owns no state. `init` makes one, `update` maps one to the next, so that the caller can scan updates,
+map them over seeds and checkpoint them without knowing which algorithm runs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,25 @@ class Batch(NamedTuple):
     next_observations: Float[Array, "batch obs"]
 
 
+class LinkedBatch(NamedTuple):
+    """A `Batch` that also knows what was done next, for learners whose `needs_next_actions` is true."""
+
+    observations: Float[Array, "batch obs"]
+    actions: Float[Array, "batch act"]
+    rewards: Float[Array, "batch"]
+    masks: Float[Array, "batch"]
+    next_observations: Float[Array, "batch obs"]
+    next_actions: Float[Array, "batch act"]
+    """a', the action of the row after: meaningless on a trajectory's end row, where `next_known` is 0."""
+    next_known: Float[Array, "batch"]
+
+
 @runtime_checkable
 class Learner(Protocol[State]):
-    """The contract. Implementations are frozen dataclasses (hashable, so that jit can take them as static arguments).
+    """The contract. Implementations are frozen dataclasses: hashable, as jit's static arguments have to be.
 
-    `State` is a pytree whose leaves are all arrays (functions and sizes live in static fields), so that `jax.vmap`,
-    `jax.lax.scan`, Orbax and a plain tree comparison work on it as it is.
+    `State` is a pytree whose leaves are all arrays (functions and sizes live in static fields), so that
+    `jax.vmap`, `jax.lax.scan`, Orbax and a plain tree comparison work on it as it is.
     """
 
     batch_size: int
@@ -46,11 +59,11 @@ class Learner(Protocol[State]):
     def act(
         self, state: State, observations: Float[Array, "batch obs"], keys: Key[Array, "batch"]
     ) -> Float[Array, "batch act"]:
-        """The evaluation policy, clipped to [−1, 1]. One key a row, so that an action depends on nothing else in the batch."""
+        """The evaluation policy, clipped to [−1, 1]. One key a row: actions do not depend on each other."""
         ...
 
     def value(self, state: State, observations: Float[Array, "batch obs"]) -> Float[Array, "batch"]:
-        """How good the learner thinks a state is: V(s), or Q(s, π(s)) where there is no V. Used for value maps only."""
+        """How good the learner thinks a state is: V(s), or Q(s, π(s)) where there is none. For value maps."""
         ...
 
 
