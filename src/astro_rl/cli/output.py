@@ -43,18 +43,16 @@ def print_scores(results: Mapping[str, Any], *, folder: Path, as_json: bool) -> 
     if evaluation is None:
         print(f"trained; nothing was evaluated (no task). The policy lies in {folder}")
         return
-    by_seed = [100 * rate for rate in evaluation["success_by_seed"]]
+    from astro_rl.evaluate import EvaluationResult
+
+    episodes = evaluation["episodes"]
+    summary = EvaluationResult.from_json(episodes).summary()
     rows = [
-        (seed, f"{score:.1f}", f"{mean_return:.1f}", f"{mean_length:.0f}")
-        for seed, score, mean_return, mean_length in zip(
-            evaluation["seeds"], by_seed, evaluation["return_by_seed"], evaluation["length_by_seed"], strict=True
+        (seed, f"{score:.1f}", f"{sum(returns) / len(returns):.1f}", f"{sum(lengths) / len(lengths):.0f}")
+        for seed, score, returns, lengths in zip(
+            episodes["seeds"], evaluation["scores"], episodes["returns"], episodes["lengths"], strict=True
         )
     ]
-    print_table(f"{evaluation['task']}", ("seed", "success %", "mean return", "mean length"), rows)
-    summary = evaluation["summary"]
-    low, high = summary["iqm_interval"]
-    print(
-        f"success: {summary['mean']:.1f} ± {summary['std']:.1f} %, IQM {summary['iqm']:.1f} "
-        f"[{low:.1f}, {high:.1f}], {len(by_seed)} seed(s) × {evaluation['episodes']} episodes"
-    )
+    print_table(evaluation["task"], ("seed", "success %", "mean return", "mean length"), rows)
+    print(f"success %: {summary}; {len(episodes['returns'][0])} episodes a seed")
     print(f"everything lies in {folder}")

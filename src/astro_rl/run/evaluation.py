@@ -23,19 +23,24 @@ def evaluate_policy(
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Run `episodes` episodes a seed and return raw episodes with their summary, in JSON's terms."""
+    """Run `episodes` episodes a seed and return scores, their summary and every raw episode, in JSON's terms."""
     from astro_rl.evaluate import EvaluationPool
 
     lanes = min(LANES_PER_SEED, episodes)
     with EvaluationPool(
         task.env_id,
-        n_seeds=len(policy.seeds),
         lanes_per_seed=lanes,
         workers=workers,
         draws_globally_in_step=task.draws_globally_in_step,
     ) as pool:
         result = pool.evaluate(acting(policy), seeds=policy.seeds, episodes=episodes, progress=progress)
-    return {"task": task.name, "success_timing": task.success_timing, **result.to_json()}
+    return {
+        "task": task.name,
+        "success_timing": task.success_timing,
+        "scores": result.scores.tolist(),
+        "summary": result.summary().to_json(),
+        "episodes": result.to_json(),
+    }
 
 
 def acting(policy: Policy) -> Callable[[Any, Any], np.ndarray]:

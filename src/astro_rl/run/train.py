@@ -79,7 +79,7 @@ class TrainResult:
     def scores(self) -> list[float]:
         """Success rate in percent, a value a seed; empty where nothing was evaluated."""
         evaluation = self.results.get("evaluation")
-        return [] if evaluation is None else [100 * rate for rate in evaluation["success_by_seed"]]
+        return [] if evaluation is None else list(evaluation["scores"])
 
 
 def train(
@@ -178,7 +178,7 @@ def _train_to_the_end(
     step, restored = folder.checkpoints.restore_latest(states)
     if restored is not None:
         states = spread_over_devices(restored, len(settings.seeds))
-    folder.records.truncate_after(step)
+    folder.rewind(step)
     with _bar(how, "training", settings.steps, "updates") as report:
         report(step, settings.steps)
         while step < settings.steps:

@@ -1,0 +1,46 @@
+"""`astro-rl quickstart`: the whole path on a small task, nothing downloaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from astro_rl.cli.output import bar, print_scores
+
+DATASET, TASK = "pointmaze-medium-stitch-v0", "pointmaze-medium-stitch-task5"
+EPISODES, STEPS, SEEDS, EVALUATION_EPISODES = 1_000, 60_000, 2, 20
+
+
+@dataclass(frozen=True)
+class Quickstart:
+    """Make a small pointmaze dataset, train IQL on it, evaluate it. Started again, it continues."""
+
+    out: Path = Path("quickstart")
+    """Where everything goes."""
+    json: bool = False
+    """Print the results as JSON."""
+
+    def run(self) -> int:
+        from astro_rl.agents.presets import learner_for
+        from astro_rl.collect import make_dataset
+        from astro_rl.data import load
+        from astro_rl.run.devices import use_all_cores
+        from astro_rl.run.train import Execution, TrainSettings, train
+        from astro_rl.tasks import get_task, relabel
+
+        use_all_cores()
+        data = self.out / "data" / f"{DATASET}.npz"
+        if not data.exists():
+            with bar("making data", EPISODES + EPISODES // 10, "episodes") as report:
+                make_dataset(DATASET, episodes=EPISODES, out=data.parent, seed=0, progress=report)
+        task = get_task(TASK)
+        result = train(
+            relabel(load(data), task),
+            learner_for("iql", preset="cpu", task=task),
+            TrainSettings(steps=STEPS, seeds=tuple(range(SEEDS)), episodes=EVALUATION_EPISODES),
+            out=self.out / "iql",
+            task=task,
+            execution=Execution(progress=bar),
+        )
+        print_scores(result.results, folder=result.folder, as_json=self.json)
+        return 0
