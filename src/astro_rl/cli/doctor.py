@@ -13,22 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from astro_rl.errors import AstroError
-from astro_rl.run.fingerprint import cpu_model, package_commit, package_version, usable_cores
+from astro_rl.run.fingerprint import PACKAGES, cpu_model, package_commit, package_version, usable_cores
 
 PACKAGE = "astro-rl"
-REPORTED = (
-    "jax",
-    "jaxlib",
-    "equinox",
-    "optax",
-    "orbax-checkpoint",
-    "numpy",
-    "gymnasium",
-    "ogbench",
-    "mujoco",
-    "gymnasium-robotics",
-    "minari",
-)
 PROBE_ENVIRONMENT = "pointmaze-medium-v0"
 REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?\s*([^;]*)(?:;(.*))?")
 
@@ -51,7 +38,7 @@ def collect_report() -> dict[str, Any]:
         "cpu": cpu_model(),
         "cores": usable_cores(),
         "memory_gib": _memory_gib(),
-        "packages": {name: package_version(name) for name in REPORTED},
+        "packages": {name: package_version(name) for name in PACKAGES},
         "devices": devices,
         "gl": gl_backend(),
         "extras": extras,
@@ -67,6 +54,9 @@ def render(report: dict[str, Any]) -> str:
     if commit is not None:
         version += f" at {commit['hash'][:12]}{' with changes' if commit['modified'] else ''}"
     gl = report["gl"]
+    drawing = (
+        f"MUJOCO_GL={gl['MUJOCO_GL'] or '(not set)'}; here: {', '.join(gl['libraries']) or 'no GL library'}"
+    )
     memory = "unknown" if report["memory_gib"] is None else f"{report['memory_gib']:.1f} GiB"
     rows = [
         ("astro-rl", version),
@@ -190,12 +180,12 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _devices() -> list[str]:
-    import jax
-
     try:
+        import jax
+
         return [f"{device.platform}:{device.id} ({device.device_kind})" for device in jax.devices()]
-    except RuntimeError:
-        return []  # the check that compiles says why
+    except Exception:  # a broken driver or a jaxlib that does not fit; the check that compiles says which
+        return []
 
 
 def _memory_gib() -> float | None:

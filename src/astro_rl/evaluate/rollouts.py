@@ -201,7 +201,7 @@ class EvaluationPool:
             )
         bad = ~np.isfinite(values).all(axis=-1) & schedule.acting
         if bad.any():
-            row, lane = np.argwhere(bad)[0]
+            row, lane = np.argwhere(bad)[0].tolist()
             raise TrainingError(
                 f"the policy of seed {seeds[row]} gave an action that is not finite in {self.name}",
                 field=schedule.place(row, lane),
@@ -214,7 +214,7 @@ class EvaluationPool:
         used = schedule.commands != 0
         bad = used & ~(np.isfinite(outcome.observations).all(axis=-1) & np.isfinite(outcome.rewards))
         if bad.any():
-            row, lane = np.argwhere(bad)[0]
+            row, lane = np.argwhere(bad)[0].tolist()
             raise AstroError(
                 f"the environment {self.name} gave an observation or a reward that is not finite",
                 field=f"seed {seeds[row]}, {schedule.place(row, lane)}",

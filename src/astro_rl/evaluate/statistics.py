@@ -105,7 +105,7 @@ def interval(
 
 def probability_of_improvement(
     scores: Float[np.ndarray, "seeds tasks"],
-    baseline: Float[np.ndarray, "other_seeds tasks"],
+    baseline: Float[np.ndarray, "their_seeds their_tasks"],
     *,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,

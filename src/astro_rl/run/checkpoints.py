@@ -166,9 +166,9 @@ class Checkpoints:
         return record["leaves"]
 
     def _check_fits(self, template: Any, contents: list[dict[str, Any]], step: int) -> None:
-        there = {leaf["path"]: f"{leaf['dtype']}{leaf['shape']}" for leaf in contents}
+        there = {leaf["path"]: leaf["type"] for leaf in contents}
         here = {
-            jax.tree_util.keystr(path): f"{_dtype_name(leaf)}{list(np.shape(leaf))}"
+            jax.tree_util.keystr(path): _type_name(leaf)
             for path, leaf in jax.tree_util.tree_flatten_with_path(template)[0]
         }
         for path in dict.fromkeys([*here, *there]):
@@ -191,14 +191,15 @@ class Checkpoints:
 
 
 def _arrays_of(tree: Any) -> tuple[list[np.ndarray], list[dict[str, Any]]]:
+    """The tree's arrays, keys as their data, and what is to be known of each."""
     arrays, contents = [], []
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
-        array = np.ascontiguousarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
-        array = array.reshape(np.shape(array) if _is_key(leaf) else np.shape(leaf))
+        array = np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
         arrays.append(array)
         contents.append(
             {
                 "path": jax.tree_util.keystr(path),
+                "type": _type_name(leaf),
                 "shape": list(array.shape),
                 "dtype": str(array.dtype),
                 "crc32": _crc(array),
@@ -223,8 +224,9 @@ def _is_key(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _dtype_name(leaf: Any) -> str:
-    return str(leaf.dtype) if hasattr(leaf, "dtype") else str(np.asarray(leaf).dtype)
+def _type_name(leaf: Any) -> str:
+    dtype = leaf.dtype if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
+    return f"{dtype}{list(np.shape(leaf))}"
 
 
 def _crc(array: np.ndarray) -> int:

@@ -32,6 +32,7 @@ def fingerprint() -> dict[str, Any]:
     import jax
 
     devices = jax.devices()
+    settings: Any = jax.config
     return {
         "astro_rl": package_version("astro-rl"),
         "commit": package_commit(),
@@ -45,8 +46,8 @@ def fingerprint() -> dict[str, Any]:
             {"platform": kind[0], "kind": kind[1], "count": sum(_kind(device) == kind for device in devices)}
             for kind in dict.fromkeys(_kind(device) for device in devices)
         ],
-        "jax_enable_x64": bool(jax.config.read("jax_enable_x64")),
-        "jax_default_matmul_precision": jax.config.read("jax_default_matmul_precision"),
+        "jax_enable_x64": settings.jax_enable_x64,
+        "jax_default_matmul_precision": settings.jax_default_matmul_precision,
     }
 
 

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeGuard
 
 from astro_rl.errors import ConfigError, MissingDependency
 
@@ -107,7 +107,7 @@ class Trackio:
         home.mkdir(exist_ok=True)
         name = f"{folder.resolve().name}-{run_id(home / 'trackio.id')}"
         project = os.environ.get("TRACKIO_PROJECT", PROJECT)
-        self._module.init(project=project, name=name, config=dict(config), resume="allow", embed=False)
+        self._module.init(project=project, name=name, config=dict(config), resume="allow")
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         self._module.log(dict(metrics), step=step)
@@ -173,7 +173,7 @@ def numbers_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
         if isinstance(value, Mapping):
             found.update(numbers_of(value, name))
         elif isinstance(value, list | tuple) and value and all(_is_number(item) for item in value):
-            parts = list(map(float, cast(list[float], value)))
+            parts = [float(item) for item in value]
             found[name] = sum(parts) / len(parts)
             if len(parts) > 1:
                 found.update({f"{name}/{position}": part for position, part in enumerate(parts)})
@@ -191,7 +191,7 @@ def run_id(path: Path) -> str:
     return path.read_text().strip()
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
