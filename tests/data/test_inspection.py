@@ -66,12 +66,10 @@ def test_figures_equal_those_of_the_whole_arrays(seed: int, sizes: list[int], ki
         patch.setattr(columns, "CHUNK_BYTES", chunk)
         found = inspect_dataset(data, task_successes={"right": lambda o: o[:, 0] > 0})
     moving = data.transition_rows()
-    for k, column in enumerate(found.observations):
-        np.testing.assert_allclose(
-            [column.low, column.high, column.mean, column.std],
-            [observations[:, k].min(), observations[:, k].max(), observations[:, k].mean(), observations[:, k].std()],
-            rtol=1e-9, atol=1e-9,
-        )  # fmt: skip
+    for column, values in zip(found.observations, observations.T, strict=True):
+        told = [column.low, column.high, column.mean, column.std]
+        plain = [values.min(), values.max(), values.mean(), values.std()]
+        np.testing.assert_allclose(told, plain, rtol=1e-9, atol=1e-9)
     for k, column in enumerate(found.actions):
         np.testing.assert_allclose(column.mean, data.actions[moving, k].astype(np.float64).mean(), rtol=1e-9)
     assert found.actions_at_bounds == (np.abs(data.actions[moving]) == 1).any(axis=1).mean()
@@ -113,7 +111,7 @@ def test_idle_tails_are_found_although_the_point_never_stands_still() -> None:
     assert found is not None
     steps = np.linalg.norm(np.diff(data[0].observations, axis=0), axis=1)
     assert np.median(steps[-50:]) > 0.3 * np.median(steps[:20])  # a rule on single steps would not see it
-    assert 0.85 * arrived.mean() < found.fraction < arrived.mean() + 0.02  # half a window after arrival is lost
+    assert 0.85 * arrived.mean() < found.fraction < arrived.mean() + 0.02
     assert found.tail_fraction > 0.6 * arrived.mean()
 
 

@@ -14,7 +14,7 @@ from astro_rl.data.continuity import jump_limits
 from astro_rl.data.schema import Dataset
 
 SAMPLE_ROWS, SAMPLE_BLOCKS = 32_768, 32
-IDLE_WINDOW, IDLE_SHARE, SLOW_RATIO = 20, 0.25, 3.0
+IDLE_WINDOW, IDLE_SHARE, SLOW_RATIO = 20, 1 / 3, 3.0
 AT_BOUND = 1 - 1e-6
 FIRST_FEW = 10
 DISTINCT_REWARDS = 20
