@@ -6,6 +6,7 @@ import tempfile
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from astro_rl.envs.build import is_d4rl, make_env
@@ -34,6 +35,12 @@ def test_mazes_leave_no_model_behind(tmp_path: Path, monkeypatch: pytest.MonkeyP
     env = make_env("pointmaze-medium-v0")
     env.reset(seed=0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_building_leaves_the_caller_s_generator_alone() -> None:
+    np.random.seed(5)
+    make_env("cube-single-v0")
+    assert np.random.uniform() == np.random.RandomState(5).uniform()
 
 
 def test_arguments_reach_the_environment() -> None:

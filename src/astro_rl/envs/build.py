@@ -71,29 +71,21 @@ def _remove_temporary_model(env: gymnasium.Env) -> None:
 
 
 def _settle_manipulation(env: gymnasium.Env) -> None:
-    """Removes what makes an episode of the manipulation environments depend on the episodes before it.
+    """Gives the manipulation environments spaces that stay the same objects.
 
-    - `action_space` is a property that makes a new, unseeded space each time. The random steps before a
-      goal observation draw from it, and what they leave in the constraint solver reaches the episode's
-      first steps.
-    - The first reset compiles the model, and computes its first forces with other gains than later ones do.
-    - The scene's locks are joint dampings in the model. They survive a reset, and the forces computed at
-      its start (the solver's first guess) would still be those of the previous episode's locks.
+    OGBench makes a new, unseeded action space each time it is asked for. The random steps before a goal
+    observation draw from it, and what they leave in the constraint solver reaches the episode's first steps.
     """
     from astro_rl.envs.seeding import reset_seeded
 
     base: Any = env.unwrapped
+    # The spaces need a compiled model, which a reset makes; a seeded one leaves the caller's generator alone.
     reset_seeded(env, seed=0)
-    dampings = base.model.dof_damping.copy()
     parent = type(base)
 
     class SettledEnv(parent):
         action_space = base.action_space
         observation_space = base.observation_space
-
-        def reset(self, *args: Any, **kwargs: Any) -> Any:
-            self.model.dof_damping[:] = dampings
-            return super().reset(*args, **kwargs)
 
     SettledEnv.__name__, SettledEnv.__qualname__ = parent.__name__, parent.__qualname__
     base.__class__ = SettledEnv
