@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,8 @@ FLOATS = (np.float32, np.float64)
 
 @st.composite
 def plans(draw: st.DrawFn) -> dict[str, Any]:
-    """Arguments of `from_arrays`. The call itself is the test's: run-time type checks draw from `random`, which
-    hypothesis refuses inside a strategy."""
+    """Arguments of `from_arrays`. The call itself is the test's: run-time type checks draw from `random`,
+    which hypothesis refuses inside a strategy."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     sizes = draw(st.lists(st.integers(2, 9), min_size=1, max_size=6))
     rows = sum(sizes)
@@ -31,16 +33,16 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
         extras["button_states"] = rng.integers(-3, 3, size=(rows, 2))
     if draw(st.booleans()):
         extras["goal/image"] = rng.integers(0, 255, size=(rows, 2, 2)).astype(np.uint8)
-    return dict(
-        observations=rng.normal(scale=100, size=(rows, draw(st.integers(1, 4)))).astype(obs_type),
-        actions=rng.uniform(-1, 1, size=(rows, draw(st.integers(1, 3)))).astype(act_type),
-        offsets=offsets,
-        rewards=rng.normal(size=rows).astype(reward_type) if draw(st.booleans()) else None,
-        terminated=terminated,
-        truncated=truncated if draw(st.booleans()) else None,
-        extras=extras,
-        info={"source": "drawn", "lineage": {"seed": 3}} if draw(st.booleans()) else None,
-    )
+    return {
+        "observations": rng.normal(scale=100, size=(rows, draw(st.integers(1, 4)))).astype(obs_type),
+        "actions": rng.uniform(-1, 1, size=(rows, draw(st.integers(1, 3)))).astype(act_type),
+        "offsets": offsets,
+        "rewards": rng.normal(size=rows).astype(reward_type) if draw(st.booleans()) else None,
+        "terminated": terminated,
+        "truncated": truncated if draw(st.booleans()) else None,
+        "extras": extras,
+        "info": {"source": "drawn", "lineage": {"seed": 3}} if draw(st.booleans()) else None,
+    }
 
 
 def assert_same(found: Dataset, expected: Dataset) -> None:
@@ -63,3 +65,9 @@ def small(rewards: bool = True, lengths: tuple[int, ...] = (3, 4, 2)) -> Dataset
         ends=np.cumsum([length + 1 for length in lengths]),
         rewards=np.arange(rows, dtype=np.float32) if rewards else None,
     )
+
+
+def write_columns(path: Path, columns: Mapping[str, np.ndarray]) -> None:
+    """An `.npz` file as anybody writes one. Archives take arrays by keyword, which type checkers mistrust."""
+    save: Any = np.savez_compressed
+    save(path, **columns)

@@ -76,7 +76,10 @@ def test_the_writer_takes_dictionaries_and_counts(tmp_path: Path) -> None:
     ("second", "match"),
     [
         ({"observations": np.zeros((2, 3)), "actions": np.zeros((1, 1))}, "another shape or type"),
-        ({"observations": np.zeros((2, 2), np.float32), "actions": np.zeros((1, 1))}, "another shape or type"),
+        (
+            {"observations": np.zeros((2, 2), np.float32), "actions": np.zeros((1, 1))},
+            "another shape or type",
+        ),
         ({"observations": np.zeros((2, 2)), "actions": np.zeros((1, 1)), "rewards": [0.0]}, "other columns"),
         ({"observations": np.full((2, 2), np.nan), "actions": np.zeros((1, 1))}, "not finite"),
     ],
@@ -123,7 +126,9 @@ def test_a_store_is_overwritten_only_on_request_and_nothing_else_ever_is(tmp_pat
 
 def test_info_has_to_be_json(tmp_path: Path) -> None:
     arrays = np.zeros((2, 1)), np.zeros((2, 1))
-    write_store(from_arrays(*arrays, ends=[2], info={"scale": np.float32(2), "at": np.arange(2)}), tmp_path / "a")
+    write_store(
+        from_arrays(*arrays, ends=[2], info={"scale": np.float32(2), "at": np.arange(2)}), tmp_path / "a"
+    )
     assert open_store(tmp_path / "a").info["at"] == [0, 1]
     for bad in (object(), float("nan")):
         with pytest.raises(DataError, match="cannot be written as JSON"):
@@ -173,7 +178,9 @@ def test_one_changed_bit_is_found_by_verifying(store: Path) -> None:
         verify_store(store)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "astro-rl dataset"}', '{"format": "other"}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"format": "astro-rl dataset"}', '{"format": "other"}']
+)
 def test_a_damaged_manifest(store: Path, text: str) -> None:
     (store / "manifest.json").write_text(text)
     with pytest.raises(DataError, match="manifest is damaged"):
@@ -189,7 +196,7 @@ def test_a_store_of_a_newer_version(store: Path) -> None:
 def test_a_manifest_that_points_elsewhere_is_refused(store: Path) -> None:
     columns = json.loads((store / "manifest.json").read_text())["columns"]
     change_manifest(store, columns={**columns, "../../secret": columns["rewards"]})
-    with pytest.raises(DataError, match="manifest is damaged|missing"):
+    with pytest.raises(DataError, match="column of the store is missing"):
         open_store(store)
 
 

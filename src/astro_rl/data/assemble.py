@@ -48,7 +48,7 @@ def assemble(
     columns["actions"], told = fit_actions(columns["actions"], offsets, options, changes)
     info.update(told)
     columns.update(_missing_flags(columns, offsets))
-    landed = {name: options.space.put(name, column) for name, column in columns.items()}
+    landed = options.space.put(columns)
     if changes:
         info["changes"] = changes
     dataset = dataset_of(landed, offsets, info)

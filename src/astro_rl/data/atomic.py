@@ -39,9 +39,7 @@ def new_folder(path: Path, *, overwrite: bool = False, needed_bytes: int | None 
     if path.is_file():
         raise DataError("A folder was to be written where a file is.", file=path, fix="give another name")
     _refuse_existing(path, overwrite)
-    with _parents(path), _told(path, needed_bytes):
-        if needed_bytes is not None and shutil.disk_usage(path.parent).free < needed_bytes:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with _parents(path), room_for(path, needed_bytes):
         partial = _sibling(path)
         partial.mkdir()
         try:
@@ -110,6 +108,15 @@ def _parents(path: Path) -> Iterator[None]:
             except OSError:
                 break
         raise
+
+
+@contextmanager
+def room_for(path: Path, needed_bytes: int | None) -> Iterator[None]:
+    """So many bytes are going to be written at `path`: look before, and tell where they do not fit."""
+    with _told(path, needed_bytes):
+        if needed_bytes is not None and shutil.disk_usage(path.parent).free < needed_bytes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        yield
 
 
 @contextmanager

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
 
-from astro_rl.data.columns import column_file, rows_per_chunk
+from astro_rl.data.columns import Progress, column_file, rows_per_chunk
 from astro_rl.data.schema import COLUMNS, SIMULATOR_COLUMNS, Dataset
 from astro_rl.errors import DataError
 
 ACTION_TOLERANCE = 1e-6
 """How far beyond ±1 an action may stand: what rounding to float32 does, and no more."""
 
-Progress = Callable[[int, int], None]
 Source = str | Path | None
 
 

@@ -6,17 +6,20 @@ memory (`MemorySpace`) or converts a file larger than memory into a store (`Disk
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from astro_rl.data.atomic import room_for
+
 CHUNK_BYTES = 8 * 2**20
 """How much of a column is in memory at a time while it streams."""
 
 Chunks = Iterator[np.ndarray]
+Progress = Callable[[int, int], None]
 
 
 def native(dtype: np.dtype) -> np.dtype:
@@ -56,8 +59,18 @@ class Column:
         return Column(array.dtype, array.shape, lambda: array_chunks(array), array)
 
     def read(self) -> np.ndarray:
-        """The whole column as one array."""
-        return MemorySpace().put("", self)
+        """The whole column as one array, of its own where it is not an array already."""
+        if self.array is not None:
+            dtype = native(self.array.dtype)
+            return self.array if dtype == self.array.dtype else self.array.astype(dtype)
+        out = np.empty(self.shape, dtype=native(self.dtype))
+        row = 0
+        for chunk in self.chunks():
+            if not self.shape:
+                return chunk
+            out[row : row + len(chunk)] = chunk
+            row += len(chunk)
+        return out
 
     def map(self, change: Callable[[np.ndarray, int], np.ndarray]) -> Column:
         """Each chunk changed on the way; `change` is given the chunk and the row at which it starts."""
@@ -86,24 +99,31 @@ class Column:
 class Space(Protocol):
     """Where columns land."""
 
-    def put(self, name: str, column: Column) -> np.ndarray:
-        """Read the column to its end and give it back as an array. `name` is a column of the dataset."""
+    def put(self, columns: Mapping[str, Column]) -> dict[str, np.ndarray]:
+        """Read the columns to their ends and give them back as arrays."""
         ...
+
+
+def told(columns: Mapping[str, Column], progress: Progress | None) -> Mapping[str, Column]:
+    """The same columns; as they are read, `progress` is told the bytes done and the bytes in all."""
+    if progress is None:
+        return columns
+    total, done = sum(column.nbytes for column in columns.values()), 0
+
+    def tell(chunk: np.ndarray, _: int) -> np.ndarray:
+        nonlocal done
+        done += chunk.nbytes
+        progress(done, total)
+        return chunk
+
+    return {name: column.map(tell) for name, column in columns.items()}
 
 
 class MemorySpace:
     """Columns become arrays; one that is an array already is not copied."""
 
-    def put(self, name: str, column: Column) -> np.ndarray:
-        if column.array is not None:
-            dtype = native(column.array.dtype)
-            return column.array if dtype == column.array.dtype else column.array.astype(dtype)
-        out = np.empty(column.shape, dtype=native(column.dtype))
-        row = 0
-        for chunk in column.chunks():
-            out[row : row + len(chunk)] = chunk
-            row += len(chunk)
-        return out
+    def put(self, columns: Mapping[str, Column]) -> dict[str, np.ndarray]:
+        return {name: column.read() for name, column in columns.items()}
 
 
 class DiskSpace:
@@ -113,13 +133,17 @@ class DiskSpace:
     would kill the process with a bus error.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, progress: Progress | None = None) -> None:
+        self.folder, self.progress = folder, progress
 
-    def put(self, name: str, column: Column) -> np.ndarray:
-        path = self.folder / column_file(name)
-        write_npy(path, column)
-        return map_npy(path, native(column.dtype), column.shape)
+    def put(self, columns: Mapping[str, Column]) -> dict[str, np.ndarray]:
+        landed: dict[str, np.ndarray] = {}
+        with room_for(self.folder, sum(column.nbytes for column in columns.values())):
+            for name, column in told(columns, self.progress).items():
+                path = self.folder / column_file(name)
+                write_npy(path, column)
+                landed[name] = map_npy(path, native(column.dtype), column.shape)
+        return landed
 
 
 def column_file(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from astro_rl.data.atomic import readable_bytes
-from astro_rl.data.columns import Chunks, Column, native, npy_header, rows_per_chunk
+from astro_rl.data.columns import Chunks, Column, Progress, native, npy_header, rows_per_chunk, told
 from astro_rl.errors import DataError
 
 EXPAND_LIMIT_BYTES = 64 * 2**30
@@ -160,11 +160,13 @@ def _told(path: Path, entry: str | None) -> Iterator[None]:
         ) from error
 
 
-def write_npz(path: Path, columns: Mapping[str, Column], *, compressed: bool = True) -> None:
+def write_npz(
+    path: Path, columns: Mapping[str, Column], *, compressed: bool = True, progress: Progress | None = None
+) -> None:
     """An archive that `np.load` reads. Same columns, same bytes: the archive's times are fixed."""
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", method) as archive:
-        for name, column in columns.items():
+        for name, column in told(columns, progress).items():
             entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
             entry.compress_type, entry.external_attr = method, 0o644 << 16
             dtype = native(column.dtype)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from astro_rl.data.checks import Progress, closest
+from astro_rl.data.checks import closest
+from astro_rl.data.columns import Progress
 from astro_rl.data.schema import Dataset
 from astro_rl.data.store import convert_to_store
 from astro_rl.errors import ConfigError, DataError
@@ -208,7 +209,10 @@ def convert(
     options, told = dict(read_options or {}), dict(write_options or {})
     if writing.name == "store" and reading.reads_into_a_space() and not told:
         convert_to_store(
-            lambda space: reading.read(source, space=space, **options), destination, overwrite=overwrite
+            lambda space: reading.read(source, space=space, **options),
+            destination,
+            overwrite=overwrite,
+            progress=progress,
         )
         return
     dataset = load(source, format=reading.name, **options)

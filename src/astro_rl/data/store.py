@@ -10,8 +10,8 @@ import numpy as np
 
 from astro_rl.data.assemble import dataset_of
 from astro_rl.data.atomic import new_folder
-from astro_rl.data.checks import Progress, check_dataset, check_layout, check_offsets
-from astro_rl.data.columns import Column, DiskSpace, column_file, map_npy, write_npy
+from astro_rl.data.checks import check_dataset, check_layout, check_offsets
+from astro_rl.data.columns import Column, DiskSpace, Progress, column_file, map_npy, write_npy
 from astro_rl.data.digest import digest_columns
 from astro_rl.data.manifest import make_manifest, read_manifest, write_manifest
 from astro_rl.data.schema import Dataset
@@ -70,25 +70,23 @@ def write_store(
 ) -> None:
     """Write the dataset as a store, a chunk at a time; it appears whole or not at all."""
     check_dataset(dataset)
-    columns = dataset.columns()
-    with store_folder(
-        path, overwrite=overwrite, needed_bytes=dataset.nbytes + dataset.offsets.nbytes
-    ) as folder:
-        total, done = dataset.nbytes, 0
-        for name, column in columns.items():
-            write_npy(folder / column_file(name), Column.of(column))
-            done += column.nbytes
-            if progress is not None:
-                progress(done, total)
+    columns = {name: Column.of(column) for name, column in dataset.columns().items()}
+    needed = dataset.nbytes + dataset.offsets.nbytes
+    with store_folder(path, overwrite=overwrite, needed_bytes=needed) as folder:
+        DiskSpace(folder, progress).put(columns)
         seal_store(folder, dataset)
 
 
 def convert_to_store(
-    read: Callable[[DiskSpace], Dataset], path: str | Path, *, overwrite: bool = False, needed_bytes: int = 0
+    read: Callable[[DiskSpace], Dataset],
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
 ) -> None:
     """Let a reader land its columns in the new store's own folder, so that none is ever whole in memory."""
-    with store_folder(path, overwrite=overwrite, needed_bytes=needed_bytes) as folder:
-        seal_store(folder, read(DiskSpace(folder)))
+    with store_folder(path, overwrite=overwrite) as folder:
+        seal_store(folder, read(DiskSpace(folder, progress)))
 
 
 def seal_store(folder: Path, dataset: Dataset) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from astro_rl.data.assemble import assemble
 from astro_rl.data.atomic import new_file
 from astro_rl.data.checks import check_dataset, missing_field
-from astro_rl.data.columns import Column, MemorySpace, Space
+from astro_rl.data.columns import Column, MemorySpace, Progress, Space
 from astro_rl.data.ends import flags_from, offsets_from_terminals
 from astro_rl.data.manifest import portable_info
 from astro_rl.data.npz import EXPAND_LIMIT_BYTES, open_npz, write_npz
@@ -131,6 +131,7 @@ def write(
     validation: Dataset | None = None,
     overwrite: bool = False,
     compressed: bool = True,
+    progress: Progress | None = None,
 ) -> None:
     """The dataset as OGBench's loader reads it, and beside it its validation data where given."""
     path = Path(path)
@@ -142,18 +143,20 @@ def write(
         )
     check_dataset(dataset)
     if validation is None:
-        _write_one(dataset, path, overwrite, compressed)
+        _write_one(dataset, path, overwrite, compressed, progress)
         return
     check_dataset(validation)
     # Both are written before either takes its name.
     with new_file(validation_path(path), overwrite=overwrite, needed_bytes=validation.nbytes) as beside:
         write_npz(beside, file_columns(validation), compressed=compressed)
-        _write_one(dataset, path, overwrite, compressed)
+        _write_one(dataset, path, overwrite, compressed, progress)
 
 
-def _write_one(dataset: Dataset, path: Path, overwrite: bool, compressed: bool) -> None:
+def _write_one(
+    dataset: Dataset, path: Path, overwrite: bool, compressed: bool, progress: Progress | None
+) -> None:
     with new_file(path, overwrite=overwrite, needed_bytes=dataset.nbytes) as partial:
-        write_npz(partial, file_columns(dataset), compressed=compressed)
+        write_npz(partial, file_columns(dataset), compressed=compressed, progress=progress)
 
 
 def file_columns(dataset: Dataset) -> dict[str, Column]:

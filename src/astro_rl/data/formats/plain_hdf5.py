@@ -12,7 +12,7 @@ import numpy as np
 
 from astro_rl.data.atomic import is_disk_full, new_file
 from astro_rl.data.checks import check_dataset
-from astro_rl.data.columns import Chunks, Column, MemorySpace, Space, array_chunks, native, rows_per_chunk
+from astro_rl.data.columns import Chunks, Column, MemorySpace, Progress, Space, native, rows_per_chunk, told
 from astro_rl.data.formats.plain import DonesMean, Layout, PlainOptions, assemble_own, assemble_plain
 from astro_rl.data.manifest import portable_info
 from astro_rl.data.npz import EXPAND_LIMIT_BYTES, expands_too_far
@@ -111,7 +111,14 @@ def _column(array: Any) -> Column:
     return Column(array.dtype, tuple(array.shape or ()), chunks)
 
 
-def write(dataset: Dataset, path: Path, *, overwrite: bool = False, compressed: bool = False) -> None:
+def write(
+    dataset: Dataset,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    compressed: bool = False,
+    progress: Progress | None = None,
+) -> None:
     """Our own columns and offsets, row-aligned; any HDF5 reader reads them without us."""
     import h5py
 
@@ -121,10 +128,11 @@ def write(dataset: Dataset, path: Path, *, overwrite: bool = False, compressed: 
         h5py.File(partial, "w") as file,
     ):
         file.attrs[NOTE] = json.dumps(portable_info(dataset.info), sort_keys=True)
-        for name, column in {**dataset.columns(), "offsets": dataset.offsets}.items():
+        columns = {**dataset.columns(), "offsets": dataset.offsets}
+        for name, column in told({name: Column.of(c) for name, c in columns.items()}, progress).items():
             packing = {"compression": "gzip", "shuffle": True} if compressed else {}
             target = file.create_dataset(name, shape=column.shape, dtype=native(column.dtype), **packing)
             row = 0
-            for chunk in array_chunks(column):
+            for chunk in column.chunks():
                 target[row : row + len(chunk)] = chunk
                 row += len(chunk)

@@ -10,7 +10,7 @@ import numpy as np
 
 from astro_rl.data.atomic import new_file
 from astro_rl.data.checks import check_dataset
-from astro_rl.data.columns import Column, MemorySpace, Space
+from astro_rl.data.columns import Column, MemorySpace, Progress, Space
 from astro_rl.data.formats.plain import DonesMean, Layout, PlainOptions, assemble_own, assemble_plain
 from astro_rl.data.manifest import portable_info
 from astro_rl.data.npz import EXPAND_LIMIT_BYTES, open_npz, write_npz
@@ -53,11 +53,18 @@ def read(
     return assemble_plain(columns, {"source": "plain-npz", "source_file": path.name}, options)
 
 
-def write(dataset: Dataset, path: Path, *, overwrite: bool = False, compressed: bool = True) -> None:
+def write(
+    dataset: Dataset,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    compressed: bool = True,
+    progress: Progress | None = None,
+) -> None:
     """Our own columns and offsets, row-aligned; `np.load` reads them without us."""
     check_dataset(dataset)
     columns = {name: Column.of(column) for name, column in dataset.columns().items()}
     columns["offsets"] = Column.of(dataset.offsets)
     columns[NOTE] = Column.of(np.array([json.dumps(portable_info(dataset.info), sort_keys=True)]))
     with new_file(path, overwrite=overwrite, needed_bytes=dataset.nbytes) as partial:
-        write_npz(partial, columns, compressed=compressed)
+        write_npz(partial, columns, compressed=compressed, progress=progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from astro_rl.data.checks import Progress
+from astro_rl.data.columns import Progress
 from astro_rl.data.manifest import read_manifest
 from astro_rl.data.schema import Dataset
 from astro_rl.data.store import open_store, write_store
