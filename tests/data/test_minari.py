@@ -268,8 +268,14 @@ def test_episode_numbers_are_numbers_not_text(tmp_path: Path) -> None:
     assert_same_columns(load(tmp_path / "many-v0"), data)
 
 
+def episode(file: h5py.File, number: int) -> h5py.Group:
+    group = file[f"episode_{number}"]
+    assert isinstance(group, h5py.Group)
+    return group
+
+
 def cut(group: h5py.Group, name: str, rows: int) -> None:
-    values = group[name][:rows]
+    values = np.asarray(group[name])[:rows]
     del group[name]
     group[name] = values
 
@@ -303,7 +309,7 @@ def test_bad_episodes_are_refused_by_name(tmp_path: Path, fault: str) -> None:
     save(make_dataset(extras=False), path, format="minari")
     change, message = FAULTS[fault]
     with h5py.File(path / "data" / "main_data.hdf5", "a") as file:
-        change(file["episode_0"])
+        change(episode(file, 0))
     with pytest.raises(DataError, match=message):
         load(path, format="minari")
 
@@ -314,8 +320,8 @@ def test_episodes_without_a_step_are_refused_or_left_out(tmp_path: Path) -> None
     save(data, path, format="minari")
     with h5py.File(path / "data" / "main_data.hdf5", "a") as file:
         for name in ("actions", "rewards", "terminations", "truncations"):
-            cut(file["episode_1"], name, 0)
-        cut(file["episode_1"], "observations", 1)
+            cut(episode(file, 1), name, 0)
+        cut(episode(file, 1), "observations", 1)
     with pytest.raises(DataError, match="trajectory 1"):
         load(path)
     assert_same_columns(load(path, drop_short=True), data.select([0, 2]))
