@@ -250,3 +250,9 @@ def test_arrays_in_big_endian_and_in_fortran_order(tmp_path: Path) -> None:
     assert_same(load(tmp_path / "a.npz"), expected)
     convert(tmp_path / "a.npz", tmp_path / "a.astro")
     assert_same(verify_store(tmp_path / "a.astro"), expected)
+
+
+def test_the_page_lists_the_spellings_that_are_understood() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "data-format.md").read_text()
+    for field, spellings in SPELLINGS.items():
+        assert f"| `{field}` | {', '.join(f'`{name}`' for name in spellings)} |" in page, field

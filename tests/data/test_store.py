@@ -221,3 +221,29 @@ def test_bytes_do_not_depend_on_when_or_where(tmp_path: Path) -> None:
         write_store(small(), tmp_path / name)
     for file in sorted((tmp_path / "a.astro").iterdir()):
         assert file.read_bytes() == (tmp_path / "b.astro" / file.name).read_bytes()
+
+
+def test_a_store_larger_than_memory_opens(tmp_path: Path) -> None:
+    """A hundred million rows that are holes in the files: were they read, memory would not do."""
+    small_store = tmp_path / "a.astro"
+    write_store(small(rewards=False), small_store)
+    manifest = json.loads((small_store / "manifest.json").read_text())
+    trajectories, rows = 500_000, 100_500_000
+    shapes = {"observations": (rows, 29), "actions": (rows, 8), "terminated": (rows,), "truncated": (rows,)}
+    for name, shape in shapes.items():
+        entry = manifest["columns"][name]
+        with (small_store / f"{name}.npy").open("wb") as file:
+            header = {"descr": entry["dtype"], "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            size = file.tell() + np.dtype(entry["dtype"]).itemsize * int(np.prod(shape))
+            file.truncate(size)
+        entry.update(shape=shape, bytes=size)
+    np.save(small_store / "offsets.npy", np.arange(trajectories + 1) * 201)
+    manifest["columns"]["offsets"].update(
+        shape=[trajectories + 1], bytes=(small_store / "offsets.npy").stat().st_size
+    )
+    change_manifest(small_store, columns=manifest["columns"])
+    found = open_store(small_store)
+    assert found.n_transitions == 100_000_000
+    assert found.observations.nbytes > 11 * 10**9
+    assert not found[499_999].observations.any()
