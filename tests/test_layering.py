@@ -8,7 +8,17 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "astro_rl"
 NUMERICS = ("data", "tasks", "nets", "agents", "training")
 FORBIDDEN_ROOMS = ("cli", "run", "envs", "collect", "evaluate", "progress")
-FORBIDDEN_PACKAGES = ("tyro", "rich", "logging", "gymnasium", "ogbench", "mujoco", "gymnasium_robotics", "tqdm", "wandb")
+FORBIDDEN_PACKAGES = (
+    "tyro",
+    "rich",
+    "logging",
+    "gymnasium",
+    "ogbench",
+    "mujoco",
+    "gymnasium_robotics",
+    "tqdm",
+    "wandb",
+)
 
 
 def imports_of(path: Path) -> set[str]:
@@ -34,7 +44,9 @@ def test_numerics_import_no_command_line_logger_or_environment(path: Path) -> No
     for module in imports_of(path):
         parts = module.split(".")
         assert parts[0] not in FORBIDDEN_PACKAGES, f"{path.name} imports {module}"
-        assert not (parts[0] == "astro_rl" and parts[1:2] and parts[1] in FORBIDDEN_ROOMS), f"imports {module}"
+        assert not (parts[0] == "astro_rl" and parts[1:2] and parts[1] in FORBIDDEN_ROOMS), (
+            f"imports {module}"
+        )
 
 
 def test_the_check_sees_what_files_import() -> None:

@@ -24,7 +24,9 @@ def test_no_transition_of_a_batch_crosses_a_trajectory_end(lengths: list[int], s
 def test_a_row_keeps_its_own_reward_and_mask() -> None:
     dataset = counting_dataset((3, 2))
     batch = draw_batch(jax.random.key(0), (device_data(dataset),), (64,))
-    for observation, reward, mask in zip(*map(np.asarray, (batch.observations, batch.rewards, batch.masks)), strict=True):
+    for observation, reward, mask in zip(
+        *map(np.asarray, (batch.observations, batch.rewards, batch.masks)), strict=True
+    ):
         row = int(dataset.offsets[int(observation[0])] + observation[1])
         assert reward == dataset.rewards[row]
         assert mask == 1.0 - dataset.terminated[row]
@@ -48,7 +50,9 @@ def test_a_mixture_holds_each_source_in_its_share() -> None:
 
 
 @given(st.integers(4, 512), st.lists(st.floats(0.3, 1.0), min_size=1, max_size=4))
-def test_mixture_counts_fill_the_batch_within_one_row_of_the_exact_share(size: int, shares: list[float]) -> None:
+def test_mixture_counts_fill_the_batch_within_one_row_of_the_exact_share(
+    size: int, shares: list[float]
+) -> None:
     counts = mixture_counts(size, shares)
     assert sum(counts) == size
     for count, share in zip(counts, shares, strict=True):

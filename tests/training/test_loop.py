@@ -6,7 +6,14 @@ import jax
 import numpy as np
 import pytest
 
-from astro_rl.training import StreamData, device_data, init_states, seed_keys, train_chunk, train_chunk_streamed
+from astro_rl.training import (
+    StreamData,
+    device_data,
+    init_states,
+    seed_keys,
+    train_chunk,
+    train_chunk_streamed,
+)
 from astro_rl.training import stream as stream_module
 from tests.training.stubs import Regressor, counting_dataset
 

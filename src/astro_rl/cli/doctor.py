@@ -63,10 +63,7 @@ def render(report: dict[str, Any]) -> str:
         ("python", f"{report['python']} on {report['system']}"),
         ("processor", f"{report['cpu']}, {report['cores']} cores for this process, {memory} of memory"),
         ("devices", ", ".join(report["devices"]) or "none"),
-        (
-            "pictures",
-            f"MUJOCO_GL={gl['MUJOCO_GL'] or '(not set)'}; here: {', '.join(gl['libraries']) or 'no GL library'}",
-        ),
+        ("pictures", drawing),
         *((name, version or "not installed") for name, version in report["packages"].items()),
     ]
     width = max(len(name) for name, _ in rows)
@@ -204,7 +201,7 @@ def _compile_and_run() -> None:
     product = jax.jit(lambda x: jnp.tanh(x @ x.T))(matrix)
     if not np.allclose(np.asarray(product), np.tanh(matrix @ matrix.T), atol=2e-2):
         raise AstroError(
-            "the device computes another product than NumPy does", fix="update its driver and jaxlib"
+            "The device computes another product than NumPy does.", fix="update its driver and jaxlib"
         )
 
 

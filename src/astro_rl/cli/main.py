@@ -11,7 +11,7 @@ import tyro
 from tyro.conf import subcommand
 
 from astro_rl.cli.data import Data
-from astro_rl.cli.doctor import Doctor
+from astro_rl.cli.diagnose import Doctor
 from astro_rl.cli.quickstart import Quickstart
 from astro_rl.cli.tasks import Tasks
 from astro_rl.cli.train import Evaluate, Train

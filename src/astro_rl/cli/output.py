@@ -27,11 +27,15 @@ def print_table(title: str | None, header: Sequence[str], rows: Sequence[Sequenc
     table = Table(*header, title=title, box=box.SIMPLE_HEAD, title_justify="left")
     for row in rows:
         table.add_row(*("" if cell is None else str(cell) for cell in row))
-    # Not a terminal: no width to fit, so that nothing is cut or wrapped for whoever reads the pipe.
     console = Console()
-    if not console.is_terminal:
-        console = Console(width=240)
-    console.print(table)
+    if console.is_terminal:
+        console.print(table)
+        return
+    # Into a pipe: no width to fit, so that nothing is cut or wrapped, and no padding at the ends of lines.
+    wide = Console(width=240)
+    with wide.capture() as captured:
+        wide.print(table)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n"))
 
 
 def print_scores(results: Mapping[str, Any], *, folder: Path, as_json: bool) -> None:

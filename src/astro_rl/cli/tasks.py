@@ -37,7 +37,16 @@ class Tasks:
             print_json([facts_of(task) for task in chosen])
             return 0
         rows = [
-            (t.name, t.observation_dim, t.action_dim, t.horizon, f"{t.segment}/{t.mask}", t.discount, t.iql_alpha, t.fql_alpha)
+            (
+                t.name,
+                t.observation_dim,
+                t.action_dim,
+                t.horizon,
+                f"{t.segment}/{t.mask}",
+                t.discount,
+                t.iql_alpha,
+                t.fql_alpha,
+            )
             for t in chosen
         ]
         print_table(None, ("task", "obs", "act", "L", "l/M", "γ", "IQL α", "FQL α"), rows)

@@ -128,7 +128,9 @@ def trained_task(run_folder: Path) -> str:
     name = json.loads((run_folder / "config.json").read_text()).get("task")
     if name is None:
         raise ConfigError(
-            "This run was trained without a task.", file=run_folder, fix="name the task to evaluate on with --task"
+            "This run was trained without a task.",
+            file=run_folder,
+            fix="name the task to evaluate on with --task",
         )
     return name
 
@@ -139,7 +141,9 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, object]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
-            raise ConfigError("A setting needs a name and a value.", field="--set", found=pair, expected="NAME=VALUE")
+            raise ConfigError(
+                "A setting needs a name and a value.", field="--set", found=pair, expected="NAME=VALUE"
+            )
         try:
             value = json.loads(text)
         except json.JSONDecodeError:

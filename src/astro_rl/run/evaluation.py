@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from astro_rl.errors import MissingDependency
 from astro_rl.run.policy import Policy
 from astro_rl.tasks.task import Task
 
@@ -41,6 +42,18 @@ def evaluate_policy(
         "summary": result.summary().to_json(),
         "episodes": result.to_json(),
     }
+
+
+def require_environment(env_id: str) -> None:
+    """Refuse before training what would only fail after it: an environment whose packages are not installed."""
+    from importlib.util import find_spec
+
+    from astro_rl.envs.build import is_d4rl
+
+    extra, packages = ("d4rl", ("mujoco", "gymnasium")) if is_d4rl(env_id) else ("ogbench", ("ogbench", "gymnasium"))
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingDependency(package, extra, f"Evaluating on {env_id!r}")
 
 
 def acting(policy: Policy) -> Callable[[Any, Any], np.ndarray]:

@@ -49,7 +49,8 @@ class Feed:
             )
         else:
             self._sources = tuple(
-                replicate(device_data(source, uses_rewards=learner.uses_rewards), n_seeds) for source in sources
+                replicate(device_data(source, uses_rewards=learner.uses_rewards), n_seeds)
+                for source in sources
             )
         self._probes = jnp.asarray(probe_observations(sources[0]), jnp.float32)
 
@@ -84,7 +85,9 @@ def free_device_memory() -> int:
     if device.platform != "cpu":
         stats = device.memory_stats()
         if stats is None:
-            raise ConfigError("This device does not say how much memory it has.", fix="choose --memory device or stream")
+            raise ConfigError(
+                "This device does not say how much memory it has.", fix="choose --memory device or stream"
+            )
         return stats["bytes_limit"] - stats["bytes_in_use"]
     available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return available // jax.device_count()

@@ -39,7 +39,9 @@ class Policy:
         """Actions of one training seed's policy (the first one's unless named)."""
         wanted = self.seeds[0] if seed is None else seed
         if wanted not in self.seeds:
-            raise DataError("No policy was trained with that seed.", field="seed", found=wanted, expected=list(self.seeds))
+            raise DataError(
+                "No policy was trained with that seed.", field="seed", found=wanted, expected=list(self.seeds)
+            )
         if observations.shape[-1] != self.observation_dim:
             raise DataError(
                 "The policy was trained on observations of another size.",
@@ -111,14 +113,18 @@ def learner_from_settings(name: str, settings: Mapping[str, Any]) -> AnyLearner:
     known = {field.name for field in fields(kind)}
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     if unknown := set(values) - known:
-        raise DataError("The policy was saved with settings that this version does not know.", found=sorted(unknown))
+        raise DataError(
+            "The policy was saved with settings that this version does not know.", found=sorted(unknown)
+        )
     return kind(**values)
 
 
 def named_leaves(states: Any) -> dict[str, np.ndarray]:
     """A state's arrays by path, without the optimiser's."""
     leaves = jax.tree_util.tree_flatten_with_path(states)[0]
-    named = {jax.tree_util.keystr(path, simple=True, separator="/"): np.asarray(leaf) for path, leaf in leaves}
+    named = {
+        jax.tree_util.keystr(path, simple=True, separator="/"): np.asarray(leaf) for path, leaf in leaves
+    }
     return {name: leaf for name, leaf in named.items() if OPTIMISER_PART not in name.split("/")}
 
 

@@ -18,9 +18,11 @@ from astro_rl.agents import LEARNERS
 from astro_rl.agents.base import AnyLearner
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import ConfigError
+from astro_rl.run.evaluation import evaluate_policy, require_environment
 from astro_rl.run.feeding import Feed
 from astro_rl.run.policy import Policy, save_policy
 from astro_rl.tasks.task import Task
+from astro_rl.training.batches import require_rewards
 
 Progress = Callable[[int, int], None]
 
@@ -42,9 +44,13 @@ class TrainSettings:
     def __post_init__(self) -> None:
         for name, least in (("steps", 1), ("log_every", 1), ("checkpoint_every", 1), ("episodes", 0)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name} is too small.", field=name, found=getattr(self, name), expected=f">= {least}")
+                raise ConfigError(
+                    f"{name} is too small.", field=name, found=getattr(self, name), expected=f">= {least}"
+                )
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:
-            raise ConfigError("Seeds must be distinct whole numbers from 0 on.", field="seeds", found=self.seeds)
+            raise ConfigError(
+                "Seeds must be distinct whole numbers from 0 on.", field="seeds", found=self.seeds
+            )
         if not 0 < self.augmented_share <= 1:
             raise ConfigError(
                 "The share of augmented data must lie in (0, 1].",
@@ -100,6 +106,11 @@ def train(
 
     how = execution or Execution()
     check_fit(dataset, augmented, task, settings)
+    for source in (dataset, augmented):
+        if source is not None:
+            require_rewards(source, learner.uses_rewards)
+    if task is not None and settings.episodes:
+        require_environment(task.env_id)
     config = resolved_config(dataset, learner, settings, task, augmented)
     with RunFolder(Path(out)).open_or_create(config) as folder:
         finished = folder.read_result("results")
@@ -126,7 +137,11 @@ def train(
 
 
 def resolved_config(
-    dataset: Dataset, learner: AnyLearner, settings: TrainSettings, task: Task | None, augmented: Dataset | None
+    dataset: Dataset,
+    learner: AnyLearner,
+    settings: TrainSettings,
+    task: Task | None,
+    augmented: Dataset | None,
 ) -> dict[str, Any]:
     """Everything that decides the result, in JSON's terms."""
     return {
@@ -143,7 +158,9 @@ def resolved_config(
     }
 
 
-def check_fit(dataset: Dataset, augmented: Dataset | None, task: Task | None, settings: TrainSettings) -> None:
+def check_fit(
+    dataset: Dataset, augmented: Dataset | None, task: Task | None, settings: TrainSettings
+) -> None:
     """Refuse combinations that cannot work, before anything is written."""
     sizes = (dataset.observation_dim, dataset.action_dim)
     if augmented is not None and (augmented.observation_dim, augmented.action_dim) != sizes:
@@ -201,7 +218,9 @@ def _write_records(
 
     require_finite(metrics, seeds, step)
     for position, seed in enumerate(seeds):
-        folder.records.write(step, {"seed": seed, **{name: float(v[position]) for name, v in metrics.items()}})
+        folder.records.write(
+            step, {"seed": seed, **{name: float(v[position]) for name, v in metrics.items()}}
+        )
     tracker.log(step, {name: float(np.mean(values)) for name, values in metrics.items()})
 
 
@@ -210,8 +229,6 @@ def _evaluate(
 ) -> dict[str, Any] | None:
     if task is None or settings.episodes == 0:
         return None
-    from astro_rl.run.evaluation import evaluate_policy
-
     with _bar(how, "evaluating", settings.episodes * len(settings.seeds), "episodes") as report:
         return evaluate_policy(
             policy, task, episodes=settings.episodes, workers=how.evaluation_workers, progress=report

@@ -81,7 +81,9 @@ def mixture_counts(batch_size: int, shares: Sequence[float]) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def draw_indices(key: Key[Array, ""], sizes: Sequence[int | Int[Array, ""]], counts: tuple[int, ...]) -> tuple[Array, ...]:
+def draw_indices(
+    key: Key[Array, ""], sizes: Sequence[int | Int[Array, ""]], counts: tuple[int, ...]
+) -> tuple[Array, ...]:
     """For each source, `counts` transition numbers, uniform over its `sizes` transitions, with replacement."""
     keys = jax.random.split(key, len(counts))
     return tuple(
@@ -93,8 +95,14 @@ def draw_indices(key: Key[Array, ""], sizes: Sequence[int | Int[Array, ""]], cou
 def draw_batch(key: Key[Array, ""], sources: tuple[DeviceData, ...], counts: tuple[int, ...]) -> Batch:
     """One batch of the mixture, the sources' shares one after the other."""
     indices = draw_indices(key, [len(source.transition_rows) for source in sources], counts)
-    parts = [gather(source, source.transition_rows[index]) for source, index in zip(sources, indices, strict=True)]
-    return parts[0] if len(parts) == 1 else Batch(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+    parts = [
+        gather(source, source.transition_rows[index]) for source, index in zip(sources, indices, strict=True)
+    ]
+    return (
+        parts[0]
+        if len(parts) == 1
+        else Batch(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+    )
 
 
 def gather(source: DeviceData, rows: Int[Array, "batch"]) -> Batch:

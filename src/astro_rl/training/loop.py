@@ -28,7 +28,9 @@ def seed_keys(seeds: tuple[int, ...]) -> Key[Array, "seeds"]:
     return jnp.stack([jax.random.key(seed) for seed in seeds])
 
 
-def init_states(learner: Learner[State], keys: Key[Array, "seeds"], observation_dim: int, action_dim: int) -> State:
+def init_states(
+    learner: Learner[State], keys: Key[Array, "seeds"], observation_dim: int, action_dim: int
+) -> State:
     """Fresh states for all seeds, stacked along a first axis."""
 
     def init_one(key: Key[Array, ""]) -> State:
@@ -52,7 +54,9 @@ def train_chunk(
 
     The old states' memory is reused: do not touch them again.
     """
-    return _compiled_chunk(learner, counts, steps, _mesh(len(keys)))(states, keys, jnp.int32(first_step), sources)
+    return _compiled_chunk(learner, counts, steps, _mesh(len(keys)))(
+        states, keys, jnp.int32(first_step), sources
+    )
 
 
 def train_on_batches(
@@ -64,7 +68,9 @@ def train_on_batches(
 ) -> tuple[State, dict[str, Float[Array, "seeds"]]]:
     """The same updates on batches gathered elsewhere, shaped (seeds, steps, batch, …)."""
     steps = batches.rewards.shape[1]
-    return _compiled_stream_chunk(learner, steps, _mesh(len(keys)))(states, keys, jnp.int32(first_step), batches)
+    return _compiled_stream_chunk(learner, steps, _mesh(len(keys)))(
+        states, keys, jnp.int32(first_step), batches
+    )
 
 
 def step_keys(seed_key: Key[Array, ""], step: Int[Array, ""]) -> tuple[Key[Array, ""], Key[Array, ""]]:
@@ -127,9 +133,9 @@ def _compiled_chunk(learner: Learner[Any], counts: tuple[int, ...], steps: int, 
 def _compiled_stream_chunk(learner: Learner[Any], steps: int, mesh: Mesh) -> Any:
     def chunk(states: Any, keys: Array, first_step: Array, batches: Batch) -> Any:
         def one_seed(state: Any, key: Array, own: Batch) -> Any:
-            return _updates(learner, steps, lambda _, number: jax.tree.map(lambda column: column[number], own))(
-                state, key, first_step
-            )
+            return _updates(
+                learner, steps, lambda _, number: jax.tree.map(lambda column: column[number], own)
+            )(state, key, first_step)
 
         return jax.vmap(one_seed)(states, keys, batches)
 

@@ -73,11 +73,15 @@ def train_chunk_streamed(
     steps: int,
 ) -> tuple[State, dict[str, Float[Array, "seeds"]]]:
     """What `loop.train_chunk` does, with the same arguments and the same draws, from data on disk."""
-    batch_bytes = sum(count * source.bytes_per_transition for count, source in zip(counts, sources, strict=True))
+    batch_bytes = sum(
+        count * source.bytes_per_transition for count, source in zip(counts, sources, strict=True)
+    )
     piece = max(1, min(steps, PIECE_BYTES // (batch_bytes * len(keys))))
     spans = [(start, min(piece, steps - start)) for start in range(0, steps, piece)]
     totals: dict[str, Array] = {}
-    for (_, length), (start, batches) in zip(spans, _ahead(keys, first_step, spans, sources, counts), strict=True):
+    for (_, length), (start, batches) in zip(
+        spans, _ahead(keys, first_step, spans, sources, counts), strict=True
+    ):
         states, info = train_on_batches(learner, states, keys, start, batches)
         for name, mean in info.items():
             totals[name] = totals.get(name, jnp.zeros_like(mean)) + mean * length
