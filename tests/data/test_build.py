@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astro_rl.data import from_arrays, from_trajectories, from_transitions
+from astro_rl.data.assemble import dataset_of
 from astro_rl.errors import ConfigError, DataError
 
 from .strategies import assert_same, plans, small
@@ -108,6 +111,18 @@ def test_flat_transitions_give_the_trajectories_back(plan: dict[str, Any], by_ju
     np.testing.assert_array_equal(again.terminated, dataset.terminated)
     np.testing.assert_array_equal(again.actions[rows], dataset.actions[rows])
     assert not again.actions[again.end_rows].any()
+
+
+@settings(deadline=None, max_examples=25)
+@given(plans(), st.randoms(use_true_random=False))
+def test_the_digest_notices_one_changed_bit_and_not_info(plan: dict[str, Any], random: Random) -> None:
+    dataset = from_arrays(**plan)
+    columns = {name: column.copy() for name, column in dataset.columns().items()}
+    name = random.choice(sorted(set(columns) - {"terminated", "truncated"}))
+    content = columns[name].reshape(-1).view(np.uint8)
+    content[random.randrange(len(content))] ^= 1 << random.randrange(8)
+    assert dataset_of(columns, dataset.offsets, {}).digest() != dataset.digest()
+    assert replace(dataset, info={"other": 1}).digest() == dataset.digest()
 
 
 def test_without_next_observations_the_last_row_becomes_the_end_row() -> None:

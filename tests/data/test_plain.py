@@ -218,6 +218,7 @@ def test_what_does_not_fit_is_left_out_and_named(tmp_path: Path) -> None:
         ({"traj_ids": np.array([1, 1, 2, 2, 1, 1])}, "not together"),
         ({"episode_ends": np.array([2, 9])}, "do not span"),
         ({"episode_ends": np.array([0.5, 6])}, "cannot be read"),
+        ({"episode_ids": np.array(3)}, "cannot be read"),
         ({"episode_ends": np.array([6]), "traj_ids": np.ones(6)}, "more than one way"),
     ],
 )

@@ -195,8 +195,10 @@ def _segments(
     ((kind, column),) = segments.items()
     values = column.read()
     total = len(found["observations"])
+    if values.ndim != 1:
+        raise _odd_segments(kind, values, source)
     if kind == "ids":
-        if len(values) not in (total, len(found["actions"])) or values.ndim != 1:
+        if len(values) not in (total, len(found["actions"])):
             raise _odd_segments(kind, values, source)
         starts = np.flatnonzero(values[1:] != values[:-1]) + 1
         if len(np.unique(values)) != len(starts) + 1:
@@ -211,7 +213,7 @@ def _segments(
         return np.concatenate([[0], starts, [len(values)]]).astype(np.int64)
     if kind == "starts" and (values.dtype == np.bool_ or len(values) == total):
         values = np.flatnonzero(flags_from("episode_starts", values, source))
-    if values.ndim != 1 or values.dtype.kind not in "iu" or not len(values):
+    if values.dtype.kind not in "iu" or not len(values):
         raise _odd_segments(kind, values, source)
     values = values.astype(np.int64)
     if kind == "ends":
