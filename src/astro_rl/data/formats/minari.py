@@ -38,7 +38,7 @@ from astro_rl.data.formats.hdf5_io import (
     is_hdf5,
     open_hdf5,
 )
-from astro_rl.data.formats.minari_episodes import Episode, Layout, episode_sizes, layout_of, read_episodes
+from astro_rl.data.formats.minari_episodes import Episode, Layout, layout_of, read_episodes
 from astro_rl.data.formats.minari_writer import DATA_FILE, METADATA_FILE, write
 from astro_rl.data.options import ActionsOutside, BuildOptions
 from astro_rl.data.schema import Dataset
@@ -86,8 +86,9 @@ def read(
         numbers = _episode_numbers(file, file_path)
         keys = own.get("observation_keys") if observation_keys is None else list(observation_keys)
         layout = layout_of(Episode.of(file, numbers[0]), keys, own.get("columns", {}), file_path)
-        sizes = episode_sizes(file, numbers, file_path, drop_short, expand_limit_bytes)
-        columns, offsets = read_episodes(file, sizes, layout, file_path, progress)
+        columns, offsets = read_episodes(
+            file, numbers, layout, file_path, drop_short, expand_limit_bytes, progress
+        )
     if not own.get("rewards_known", True):
         columns.pop("rewards")
     info = {

@@ -151,66 +151,67 @@ def _known_keys(keys: Sequence[str], entries: Mapping[str, h5py.Dataset], path: 
     return list(keys)
 
 
-def episode_sizes(
-    file: h5py.File, numbers: Sequence[int], path: Path, drop_short: bool, limit_bytes: int | None
-) -> dict[int, int]:
-    """Rows of each episode that is to be read, after checking that its fields agree and how much there is."""
-    sizes: dict[int, int] = {}
+def read_episodes(
+    file: h5py.File,
+    numbers: Sequence[int],
+    layout: Layout,
+    path: Path,
+    drop_short: bool,
+    limit_bytes: int | None,
+    progress: Progress | None,
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """All episodes end to end, with an end row each: zeros where Minari has no value for it.
+
+    One pass: with thousands of small arrays, opening them is what takes the time.
+    """
+    pieces: dict[str, list[np.ndarray]] = {}
+    sizes: list[int] = []
     claimed = 0
     for number in numbers:
         episode = Episode.of(file, number)
-        _require(episode, path)
-        steps = _length(episode.arrays["actions"])
-        expected = dict.fromkeys(("rewards", *FLAGS), steps)
-        expected.update({place: steps + 1 for place in episode.arrays if place.startswith("observations")})
-        for name, rows in expected.items():
-            if _length(episode.arrays[name]) != rows and (steps or name in ("rewards", *FLAGS)):
-                raise DataError(
-                    "An episode of T actions needs T + 1 observations and T of everything else.",
-                    file=path,
-                    field=f"{episode.name}/{name}",
-                    found=f"{_length(episode.arrays[name])} rows for {steps} actions",
-                    expected=f"{rows} rows",
-                    fix="Minari's first AntMaze datasets (v0) have such episodes; later versions do not",
-                )
-        sizes[number] = steps + 1
+        steps = _checked_steps(episode, path)
         claimed += claimed_bytes(episode.arrays)
-    check_claimed_size(claimed, limit_bytes, path)
-    rows_of_all = np.asarray(list(sizes.values()))
-    short = np.flatnonzero(rows_of_all < 2)
-    if len(short) and (not drop_short or len(short) == len(sizes)):
-        raise short_trajectories(short, rows_of_all, path)
-    return {number: rows for number, rows in sizes.items() if rows >= 2}
-
-
-def read_episodes(
-    file: h5py.File, sizes: Mapping[int, int], layout: Layout, path: Path, progress: Progress | None
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """All episodes end to end, with an end row each: zeros where Minari has no value for it."""
-    offsets = np.concatenate([[0], np.cumsum(list(sizes.values()))]).astype(np.int64)
-    columns: dict[str, np.ndarray] = {}
-    for done, number in enumerate(sizes):
-        episode = Episode.of(file, number)
-        start, stop = int(offsets[done]), int(offsets[done + 1])
-        for name, values in _episode_rows(episode, layout, stop - start - 1, path).items():
-            if name not in columns:
-                columns[name] = np.zeros((int(offsets[-1]), *values.shape[1:]), dtype=values.dtype)
-            column = columns[name]
-            if values.shape[1:] != column.shape[1:] or values.dtype != column.dtype:
+        check_claimed_size(claimed, limit_bytes, path)
+        sizes.append(steps + 1)
+        for name, values in _episode_rows(episode, layout, steps, path).items() if steps else ():
+            column = pieces.setdefault(name, [])
+            if column and (values.shape[1:] != column[0].shape[1:] or values.dtype != column[0].dtype):
                 raise DataError(
                     "Episodes have different shapes or types.",
                     file=path,
                     field=f"{episode.name}: {name}",
                     found=f"{values.dtype}, {values.shape[1:]} a row",
-                    expected=f"{column.dtype}, {column.shape[1:]} a row, as in the episodes before",
+                    expected=f"{column[0].dtype}, {column[0].shape[1:]} a row, as in the episodes before",
                 )
-            column[start : start + len(values)] = values
-        for attribute, name in END_ROW.items():
-            if attribute in episode.attributes:
-                columns[name][stop - 1] = episode.attributes[attribute]
+            column.append(values)
         if progress is not None:
-            progress(done + 1, len(sizes))
-    return columns, offsets
+            progress(len(sizes), len(numbers))
+    rows_of_all = np.asarray(sizes)
+    short = np.flatnonzero(rows_of_all < 2)
+    if len(short) and (not drop_short or len(short) == len(sizes)):
+        raise short_trajectories(short, rows_of_all, path)
+    offsets = np.concatenate([[0], np.cumsum(rows_of_all[rows_of_all >= 2])]).astype(np.int64)
+    return {name: np.concatenate(pieces.pop(name)) for name in list(pieces)}, offsets
+
+
+def _checked_steps(episode: Episode, path: Path) -> int:
+    """The number of an episode's actions, once its fields agree with it."""
+    _require(episode, path)
+    steps = _length(episode.arrays["actions"])
+    expected = dict.fromkeys(("rewards", *FLAGS), steps)
+    if steps:
+        expected.update({place: steps + 1 for place in episode.arrays if place.startswith("observations")})
+    for name, rows in expected.items():
+        if _length(episode.arrays[name]) != rows:
+            raise DataError(
+                "An episode of T actions needs T + 1 observations and T of everything else.",
+                file=path,
+                field=f"{episode.name}/{name}",
+                found=f"{_length(episode.arrays[name])} rows for {steps} actions",
+                expected=f"{rows} rows",
+                fix="Minari's first AntMaze datasets (v0) have such episodes; later versions do not",
+            )
+    return steps
 
 
 def _length(array: h5py.Dataset) -> int:
@@ -252,4 +253,9 @@ def _episode_rows(episode: Episode, layout: Layout, steps: int, path: Path) -> d
                 expected=f"{steps + 1} rows",
             )
         rows[name] = values if len(values) == steps + 1 else np.concatenate([values, values[-1:]])
+    for name in ("actions", "rewards", *FLAGS.values()):
+        rows[name] = np.concatenate([rows[name], np.zeros_like(rows[name][:1])])
+    for attribute, name in END_ROW.items():
+        if attribute in episode.attributes:
+            rows[name][-1] = episode.attributes[attribute]
     return rows
