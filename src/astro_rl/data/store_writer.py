@@ -130,6 +130,7 @@ class _GrowingColumn:
         self.rows = 0
         self.file: BinaryIO = path.open("wb", buffering=2**20)
         self._write_header()
+        self.header_bytes = self.file.tell()
 
     def _write_header(self) -> None:
         np.lib.format.write_array_header_1_0(self.file, npy_header(self.dtype, (self.rows, *self.row_shape)))
@@ -150,19 +151,12 @@ class _GrowingColumn:
         self.rows += len(rows)
 
     def close(self) -> np.ndarray:
-        start = self.file.seek(0) or self._header_end()
+        self.file.seek(0)
         self._write_header()
-        if self.file.tell() != start:
+        if self.file.tell() != self.header_bytes:
             raise RuntimeError("NumPy's header changed its length while the column grew")
         self.file.close()
         return map_npy(self.path, self.dtype, (self.rows, *self.row_shape))
-
-    def _header_end(self) -> int:
-        row_bytes = self.dtype.itemsize * int(np.prod(self.row_shape, dtype=np.int64))
-        self.file.seek(0, 2)
-        end = self.file.tell() - self.rows * row_bytes
-        self.file.seek(0)
-        return end
 
     def discard(self) -> None:
         """Close what is open; a full disk may refuse what is still buffered, which no longer matters."""
