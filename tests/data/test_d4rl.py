@@ -7,6 +7,7 @@ D4RL's own generators write them: the same datasets, groups, types and conventio
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -380,6 +381,10 @@ def test_nothing_is_overwritten_or_left_behind(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(DataError, match="exists"):
         d4rl.write(data, path)
     before = path.read_bytes()
+
+    with pytest.raises(DataError, match="JSON"):
+        d4rl.write(replace(data, info={"score": float("nan")}), tmp_path / "nan.hdf5")
+    assert not (tmp_path / "nan.hdf5").exists()
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")

@@ -147,7 +147,7 @@ class Inspection:
                 "length",
                 f"{lengths.low} to {lengths.high}, median {lengths.median:g}, mean {lengths.mean:.1f}",
             ),
-            *((c.name, f"{c.dtype} {' × '.join(map(str, c.shape))}") for c in self.columns),
+            *((f"column {c.name}", f"{c.dtype} {' × '.join(map(str, c.shape))}") for c in self.columns),
             ("memory", readable_bytes(self.bytes)),
             ("terminated", f"{ends.terminated:,}, of which {ends.terminated_at_end:,} end a trajectory"),
             ("truncated", f"{ends.truncated:,}, of which {ends.truncated_at_end:,} end a trajectory"),

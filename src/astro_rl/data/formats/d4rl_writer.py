@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from astro_rl.data.formats.d4rl_ends import (
     cut_flags,
 )
 from astro_rl.data.formats.hdf5_io import write_hdf5
+from astro_rl.data.manifest import portable_info
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
 
@@ -50,6 +50,7 @@ def write(
             field=clash[0],
             fix="rename the column",
         )
+    info = {key: value for key, value in portable_info(dataset.info, path).items() if key != "d4rl"}
     shift = float(dataset.info.get("reward_shift", 0.0) if reward_shift is None else reward_shift)
     end_rows = dataset.end_rows
     flags = dataset.extras.get(FLAGS)
@@ -87,7 +88,7 @@ def write(
     if flags is not None and (omitted != (np.asarray(flags) == MADE)).any():
         columns[f"{OWN_GROUP}/flags"] = np.asarray(flags)
     kept = ~omitted
-    saved = {"reward_shift": shift, "rewards_known": dataset.rewards is not None, "info": _portable(dataset)}
+    saved = {"reward_shift": shift, "rewards_known": dataset.rewards is not None, "info": info}
     needed = sum(column.nbytes for column in columns.values())
     with write_hdf5(path, overwrite=overwrite, needed_bytes=needed) as file:
         for done, (name, column) in enumerate(columns.items(), start=1):
@@ -103,11 +104,6 @@ def write(
                 np.bytes_(value.encode()) if isinstance(value, str) else np.asarray(value, fact["dtype"])
             )
         file[f"{OWN_GROUP}/info"] = json.dumps(saved, sort_keys=True)
-
-
-def _portable(dataset: Dataset) -> dict[str, Any]:
-    """`info` without what describes this very file or its bytes."""
-    return {key: value for key, value in dataset.info.items() if key not in ("digest", "d4rl")}
 
 
 def _rederivable(dataset: Dataset) -> np.ndarray:

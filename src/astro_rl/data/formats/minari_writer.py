@@ -13,6 +13,7 @@ import numpy as np
 from astro_rl.data.atomic import new_folder, synchronise
 from astro_rl.data.checks import Progress
 from astro_rl.data.formats.hdf5_io import told_as_os_errors
+from astro_rl.data.manifest import portable_info
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import ConfigError
 
@@ -43,6 +44,7 @@ def write(
         raise ConfigError("The dataset's name is not one of Minari's.", found=name, expected="NAME-v0")
     places = _places(dataset)
     parts = _parts(dataset)
+    info = portable_info(dataset.info, path)
     size = dataset.nbytes + dataset.n_trajectories * _GROUP_OVERHEAD_BYTES
     with new_folder(path, overwrite=overwrite, needed_bytes=size) as partial, told_as_os_errors():
         folder = partial / "data"
@@ -53,7 +55,7 @@ def write(
                 if progress is not None:
                     progress(number + 1, len(dataset))
         bytes_written = (folder / DATA_FILE).stat().st_size
-        metadata = _metadata(dataset, name, parts, places, bytes_written)
+        metadata = _metadata(dataset, info, name, parts, places, bytes_written)
         (folder / METADATA_FILE).write_text(json.dumps(metadata, sort_keys=True))
         for file_name in (DATA_FILE, METADATA_FILE):
             synchronise(folder / file_name)
@@ -118,15 +120,18 @@ def _write_episode(
 
 
 def _metadata(
-    dataset: Dataset, name: str, parts: list[tuple[str, int]] | None, places: dict[str, str], data_bytes: int
+    dataset: Dataset,
+    info: dict[str, Any],
+    name: str,
+    parts: list[tuple[str, int]] | None,
+    places: dict[str, str],
+    data_bytes: int,
 ) -> dict[str, Any]:
-    carried = dict(dataset.info.get("minari", {}))
+    carried = dict(info.get("minari", {}))
     own = {
         "columns": {place: column for column, place in places.items()},
         "rewards_known": dataset.rewards is not None,
-        "info": {
-            key: value for key, value in dataset.info.items() if key not in ("digest", "minari", "left_out")
-        },
+        "info": {key: value for key, value in info.items() if key not in ("minari", "left_out")},
     }
     if parts is not None:
         own["observation_keys"] = [key for key, _ in parts]
