@@ -22,7 +22,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 def episode(env: gymnasium.Env, seed: int, steps: int = 40) -> bytes:
     observation, info = env.reset(seed=seed)
     actions = np.random.default_rng(seed)
-    seen = [observation, info.get("goal", np.zeros(0))]
+    told = [info[name] for name in sorted(info) if np.asarray(info[name]).dtype.kind in "fiub"]
+    seen = [observation, *told]
     for _ in range(steps):
         observation, reward, *_ = env.step(actions.uniform(-1, 1, env.action_space.shape))
         seen.extend([observation, reward])
@@ -52,6 +53,19 @@ def test_a_fresh_environment_gives_the_same_episode(env_id: str) -> None:
     one, other = (SeededEnv(make_env(env_id)) for _ in range(2))
     episode(one, 5)
     assert episode(one, 7) == episode(other, 7)
+
+
+def test_targets_of_earlier_scenes_are_forgotten() -> None:
+    env = SeededEnv(make_env("scene-v0", mode="data_collection"))
+
+    def targets(seed: int) -> dict[str, list[float]]:
+        _, info = env.reset(seed=seed)
+        return {name: np.ravel(info[name]).tolist() for name in info if "target" in name}
+
+    first = [targets(seed) for seed in range(4)]
+    for _ in range(20):
+        env.unwrapped.set_new_target()  # pyright: ignore[reportAttributeAccessIssue]
+    assert [targets(seed) for seed in range(4)] == first
 
 
 def test_only_teleports_draw_in_steps() -> None:

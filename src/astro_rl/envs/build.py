@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 import tempfile
@@ -71,21 +72,32 @@ def _remove_temporary_model(env: gymnasium.Env) -> None:
 
 
 def _settle_manipulation(env: gymnasium.Env) -> None:
-    """Gives the manipulation environments spaces that stay the same objects.
+    """Removes what makes an episode of the manipulation environments depend on earlier ones, or on chance.
 
-    OGBench makes a new, unseeded action space each time it is asked for. The random steps before a goal
-    observation draw from it, and what they leave in the constraint solver reaches the episode's first steps.
+    - The action space is a new, unseeded one each time it is asked for. The random steps before a goal
+      observation draw from it, and what they leave in the solver reaches the episode's first steps.
+    - The last target is remembered across resets, for each kind of target, in attributes and in the places of
+      marker sites. OGBench's closed-loop controllers read it once before they learn of a new one.
     """
     from astro_rl.envs.seeding import reset_seeded
 
     base: Any = env.unwrapped
-    # The spaces need a compiled model, which a reset makes; a seeded one leaves the caller's generator alone.
+    targets = copy.deepcopy(
+        {name: value for name, value in vars(base).items() if name.startswith("_target_")}
+    )
+    # The model is compiled by a reset; a seeded one leaves the caller's generator alone.
     reset_seeded(env, seed=0)
+    sites = base.model.site_pos.copy()
     parent = type(base)
 
     class SettledEnv(parent):
         action_space = base.action_space
         observation_space = base.observation_space
+
+        def reset(self, *args: Any, **kwargs: Any) -> Any:
+            self.__dict__.update(copy.deepcopy(targets))
+            self.model.site_pos[:] = sites
+            return super().reset(*args, **kwargs)
 
     SettledEnv.__name__, SettledEnv.__qualname__ = parent.__name__, parent.__qualname__
     base.__class__ = SettledEnv
