@@ -62,3 +62,5 @@ def test_unknown_names_are_answered_with_near_ones() -> None:
         known_dataset("visual-antmaze-large-stitch-v0")
     with pytest.raises(UnavailableError, match="image"):
         known_dataset("powderworld-easy-play-v0")
+    with pytest.raises(UnavailableError, match="minari download D4RL/antmaze/umaze-v1"):
+        known_dataset("D4RL/antmaze/umaze-v1")

@@ -21,7 +21,7 @@ VALIDATION_SHARE = 10
 
 @dataclass(frozen=True)
 class Recipe:
-    """How OGBench made one dataset. `episode_rows` counts observations: an episode has one transition fewer."""
+    """How OGBench made one dataset. `episode_rows` counts observations, one more than transitions."""
 
     dataset: str
     env_id: str
@@ -29,7 +29,7 @@ class Recipe:
     episodes: int
     episode_rows: int
     noise: float
-    """Standard deviation of the Gaussian added to actions (`manip`: noise level of the scripted controllers)."""
+    """Standard deviation of the Gaussian added to actions (`manip`: the controllers' noise level)."""
     agent: Agent
     makeable: bool
     """Whether it can be made locally: the controller is scripted, or its expert is shipped."""
@@ -230,6 +230,11 @@ def known_dataset(name: str) -> KnownDataset:
             fix=f"use its state-based sibling {name.removeprefix('visual-')!r}"
             if name.removeprefix("visual-") in KNOWN
             else "use a state-based dataset; `astro-rl data list` shows them",
+        )
+    if "/" in name:
+        raise UnavailableError(
+            f"{name!r} looks like one of Minari's datasets, which Minari fetches itself.",
+            fix=f"minari download {name}; then give its folder in place of a name",
         )
     near = difflib.get_close_matches(name, KNOWN, n=3)
     raise UnavailableError(
