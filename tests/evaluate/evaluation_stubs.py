@@ -116,7 +116,7 @@ class Slow(Drifting):
     """Waits a little in each step, without using the processor."""
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        time.sleep(0.01)
+        time.sleep(0.02)
         return super().step(action)
 
 

@@ -159,7 +159,7 @@ def test_workers_step_at_the_same_time() -> None:
             return time.perf_counter() - start
 
     # Sleeping needs no core, so that this holds on a busy machine: four lanes in one process wait in turn.
-    assert seconds(4) < 0.7 * seconds(1)
+    assert seconds(4) < 0.8 * seconds(1)
 
 
 @pytest.fixture(params=[0, 2], ids=["in place", "workers"])

@@ -137,7 +137,7 @@ def test_results_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.
         assert run.read_result("results")["table"] == [0, 1, 2]
         assert not list(tmp_path.glob(".*.tmp"))
         for name in ("config", "../elsewhere", "Results"):
-            with pytest.raises(ConfigError, match="not a name"):
+            with pytest.raises(ConfigError, match="Not a name"):
                 run.write_result(name, {})
 
 
@@ -177,7 +177,7 @@ def test_what_json_cannot_hold_is_refused_by_name(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             RunFolder(tmp_path / "run").open_or_create({"a": {"b": [1, value]}})
         assert caught.value.field == field
-    with pytest.raises(ConfigError, match="only text"):
+    with pytest.raises(ConfigError, match="Only text"):
         jsonable({"a": {1: 2}})
     assert not (tmp_path / "run").exists()
 

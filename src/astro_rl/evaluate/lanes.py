@@ -174,5 +174,5 @@ def failure_of(error: Exception, name: str, doing: str) -> AstroError:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({frames[-1].name}, line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
     return AstroError(
-        f"the environment {name} failed while {doing}", found=f"{type(error).__name__}: {error}{place}"
+        f"The environment {name} failed while {doing}.", found=f"{type(error).__name__}: {error}{place}"
     )

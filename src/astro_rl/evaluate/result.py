@@ -72,20 +72,20 @@ class EvaluationResult:
         """The result again; anything missing, unknown or of another type is an error that names it."""
         if not isinstance(record, Mapping) or set(record) != set(KEYS):
             found = sorted(record) if isinstance(record, Mapping) else type(record).__name__
-            raise DataError("not an evaluation's record", file=source, found=found, expected=sorted(KEYS))
+            raise DataError("Not an evaluation's record.", file=source, found=found, expected=sorted(KEYS))
         for key, value in (("format", FORMAT), ("format_version", FORMAT_VERSION)):
             if record[key] != value:
                 raise DataError(
-                    "cannot read this record", file=source, field=key, found=record[key], expected=value
+                    "Cannot read this record.", file=source, field=key, found=record[key], expected=value
                 )
         environment, seeds = record["environment"], record["seeds"]
         if not isinstance(environment, str):
             raise DataError(
-                "not a name", file=source, field="environment", found=environment, expected="text"
+                "Not a name.", file=source, field="environment", found=environment, expected="text"
             )
         if not isinstance(seeds, list) or not seeds or not all(type(seed) is int for seed in seeds):
             raise DataError(
-                "not a list of seeds", file=source, field="seeds", found=seeds, expected="whole numbers"
+                "Not a list of seeds.", file=source, field="seeds", found=seeds, expected="whole numbers"
             )
         returns = _table(record, "returns", (float, int), np.float64, len(seeds), None, source)
         episodes = returns.shape[1]
@@ -122,12 +122,12 @@ def _table(
     table = record[key]
     if not isinstance(table, list) or not all(isinstance(row, list) and row for row in table):
         raise DataError(
-            "not a table", file=source, field=key, found=type(table).__name__, expected="a list of lists"
+            "Not a table.", file=source, field=key, found=type(table).__name__, expected="a list of lists"
         )
     widths = {len(row) for row in table}
     if len(table) != rows or widths != ({columns} if columns else {len(table[0])}):
         raise DataError(
-            "a table of the wrong shape",
+            "A table of the wrong shape.",
             file=source,
             field=key,
             found=f"{len(table)} rows of {sorted(widths)}",
@@ -136,5 +136,5 @@ def _table(
     odd = [cell for row in table for cell in row if type(cell) not in kinds or not math.isfinite(cell)]
     if odd:
         expected = " or ".join(kind.__name__ for kind in kinds)
-        raise DataError("a value of the wrong type", file=source, field=key, found=odd[0], expected=expected)
+        raise DataError("A value of the wrong type.", file=source, field=key, found=odd[0], expected=expected)
     return np.array(table, dtype=dtype)

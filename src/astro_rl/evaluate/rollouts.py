@@ -52,11 +52,11 @@ class EvaluationPool:
     ) -> None:
         if lanes_per_seed < 1:
             raise ConfigError(
-                "no lanes to play in", field="lanes_per_seed", found=lanes_per_seed, expected="1 or more"
+                "No lanes to play in.", field="lanes_per_seed", found=lanes_per_seed, expected="1 or more"
             )
         if workers is not None and workers < 0:
             raise ConfigError(
-                "a negative number of workers", field="workers", found=workers, expected="0 or more"
+                "A negative number of workers.", field="workers", found=workers, expected="0 or more"
             )
         self.lanes_per_seed = lanes_per_seed
         self.workers = usable_cores() if workers is None else workers
@@ -103,13 +103,13 @@ class EvaluationPool:
         names = tuple(int(seed) for seed in seeds)
         if not names or len(set(names)) < len(names) or not all(0 <= seed < 2**32 for seed in names):
             raise ConfigError(
-                "evaluation needs distinct seeds",
+                "Evaluation needs distinct seeds.",
                 field="seeds",
                 found=names,
                 expected="numbers from 0 to 2**32 - 1",
             )
         if episodes < 1:
-            raise ConfigError("nothing to evaluate", field="episodes", found=episodes, expected="1 or more")
+            raise ConfigError("Nothing to evaluate.", field="episodes", found=episodes, expected="1 or more")
         try:
             return self._play(act, names, episodes, progress or (lambda done, total: None))
         except BaseException:
@@ -194,7 +194,7 @@ class EvaluationPool:
         values = np.asarray(actions, dtype=np.float32)
         if values.shape != shape:
             raise AstroError(
-                f"the policy's actions have the wrong shape for {self.name}",
+                f"The policy's actions have the wrong shape for {self.name}.",
                 field="act",
                 found=values.shape,
                 expected=f"{shape}: seeds, lanes, action",
@@ -203,7 +203,7 @@ class EvaluationPool:
         if bad.any():
             row, lane = np.argwhere(bad)[0].tolist()
             raise TrainingError(
-                f"the policy of seed {seeds[row]} gave an action that is not finite in {self.name}",
+                f"The policy of seed {seeds[row]} gave an action that is not finite in {self.name}.",
                 field=schedule.place(row, lane),
                 found=values[row, lane].tolist(),
                 fix="its training has diverged: look at its losses, then lower the learning rate or α",
@@ -216,13 +216,13 @@ class EvaluationPool:
         if bad.any():
             row, lane = np.argwhere(bad)[0].tolist()
             raise AstroError(
-                f"the environment {self.name} gave an observation or a reward that is not finite",
+                f"The environment {self.name} gave an observation or a reward that is not finite.",
                 field=f"seed {seeds[row]}, {schedule.place(row, lane)}",
                 found=f"reward {outcome.rewards[row, lane]} and {outcome.observations[row, lane].tolist()}",
             )
         if int(schedule.steps.max()) >= self._step_limit:
             raise AstroError(
-                f"an episode of {self.name} does not end",
+                f"An episode of {self.name} does not end.",
                 field="step_limit",
                 found=f"{self._step_limit} steps",
                 fix="give the environment a time limit (gymnasium.wrappers.TimeLimit) or raise step_limit",

@@ -119,7 +119,7 @@ def probability_of_improvement(
     _check(baseline)
     if scores.shape[1] != baseline.shape[1]:
         raise ConfigError(
-            "both methods have to be scored on the same tasks",
+            "Both methods have to be scored on the same tasks.",
             found=f"{scores.shape[1]} and {baseline.shape[1]} tasks",
             expected="equal numbers, in the same order",
         )
@@ -154,9 +154,9 @@ def _estimate(value: float, drawn: np.ndarray, confidence: float) -> Estimate:
 def _check(scores: np.ndarray) -> None:
     if scores.size == 0:
         raise ConfigError(
-            "no scores to summarise", found=f"shape {scores.shape}", expected="at least one seed and task"
+            "No scores to summarise.", found=f"shape {scores.shape}", expected="at least one seed and task"
         )
     if not np.isfinite(scores).all():
         raise ConfigError(
-            "a score is not finite", found=scores[~np.isfinite(scores)][0], expected="finite scores"
+            "A score is not finite.", found=scores[~np.isfinite(scores)][0], expected="finite scores"
         )

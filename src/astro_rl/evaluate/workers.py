@@ -123,7 +123,7 @@ class WorkerGroup:
         except subprocess.TimeoutExpired:
             code = None
         return AstroError(
-            f"the process that runs the environment {self._name} is gone; it died while {self._doing}",
+            f"The process that runs the environment {self._name} is gone; it died while {self._doing}.",
             found=_how_it_ended(code),
             fix="its last words, if any, stand above on standard error; `workers=0` runs the environments "
             "in this process, where a debugger reaches them",
@@ -141,7 +141,7 @@ def check_factory(factory: EnvironmentFactory) -> None:
     inner = getattr(factory, "func", factory)
     if getattr(inner, "__module__", None) == "__main__":
         raise ConfigError(
-            f"worker processes cannot import {name} from a script that is being run",
+            f"Worker processes cannot import {name} from a script that is being run.",
             field="env_factory",
             fix=fix,
         )
@@ -149,7 +149,7 @@ def check_factory(factory: EnvironmentFactory) -> None:
         pickle.dumps(factory)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ConfigError(
-            f"worker processes cannot be handed {name}", field="env_factory", found=error, fix=fix
+            f"Worker processes cannot be handed {name}.", field="env_factory", found=error, fix=fix
         ) from error
 
 

@@ -7,6 +7,7 @@ check the bytes it reads back, so a checksum for each array lies beside them.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -39,7 +40,7 @@ class Checkpoints:
         before_saving: Callable[[], None] = lambda: None,
     ) -> None:
         if jax.process_count() > 1:
-            raise UnavailableError("checkpoints are written by one process; this program runs in several")
+            raise UnavailableError("Checkpoints are written by one process; this program runs in several.")
         self.folder = Path(folder).absolute()
         self._note, self._before_saving = note, before_saving
 
@@ -65,7 +66,13 @@ class Checkpoints:
                 _checkpointer().save(temporary / STATE, stored)
             write_json(
                 temporary / CONTENTS,
-                {"format": FORMAT, "format_version": FORMAT_VERSION, "step": step, "leaves": contents},
+                {
+                    "format": FORMAT,
+                    "format_version": FORMAT_VERSION,
+                    "step": step,
+                    "leaves": contents,
+                    "leaves_crc32": _text_crc(contents),
+                },
             )
             _sync_tree(temporary)
             if final.exists():
@@ -75,7 +82,7 @@ class Checkpoints:
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
             raise DataError(
-                "cannot write a checkpoint",
+                "Cannot write a checkpoint.",
                 file=final,
                 found=error.strerror or error,
                 fix="free some space, then run again",
@@ -109,11 +116,12 @@ class Checkpoints:
                 self._note(
                     f"the checkpoint of step {step} was damaged and put aside: {error.what} ({error.found})"
                 )
-        if steps:
+        # Also when this is asked again: beginning anew over a run's records has to be somebody's decision.
+        if damaged := sorted(path.name for path in self.folder.glob("damaged-*")):
             raise DataError(
-                "no checkpoint of this run can be read",
+                "No checkpoint of this run can be read.",
                 file=self.folder,
-                found=f"damaged: steps {steps}",
+                found=", ".join(damaged),
                 fix="remove the run's folder and start it again",
             )
         return 0, None
@@ -131,7 +139,7 @@ class Checkpoints:
             except Exception as error:  # Orbax and TensorStore raise whatever the broken byte led to
                 reason = str(error).partition("\n")[0][:200]
                 raise DataError(
-                    "a checkpoint cannot be read", file=place, found=f"{type(error).__name__}: {reason}"
+                    "A checkpoint cannot be read.", file=place, found=f"{type(error).__name__}: {reason}"
                 ) from error
         arrays = []
         for number, leaf in enumerate(contents):
@@ -142,7 +150,7 @@ class Checkpoints:
                 or _crc(array) != leaf["crc32"]
             ):
                 raise DataError(
-                    "a checkpoint's bytes have changed",
+                    "A checkpoint's bytes have changed.",
                     file=place,
                     field=leaf["path"],
                     found="another checksum",
@@ -154,15 +162,17 @@ class Checkpoints:
         path = self._place(step) / CONTENTS
         record = read_json(path)
         if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("step") != step:
-            raise DataError("not a checkpoint's contents", file=path, found=str(record)[:100])
+            raise DataError("Not a checkpoint's contents.", file=path, found=str(record)[:100])
         if record.get("format_version") != FORMAT_VERSION:
             raise ConfigError(
-                "a checkpoint of another version of astro-rl",
+                "A checkpoint of another version of astro-rl.",
                 file=path,
                 found=record.get("format_version"),
                 expected=FORMAT_VERSION,
                 fix="continue the run with the version that environment.json names",
             )
+        if _text_crc(record.get("leaves")) != record.get("leaves_crc32"):
+            raise DataError("A checkpoint's contents have changed.", file=path, found="another checksum")
         return record["leaves"]
 
     def _check_fits(self, template: Any, contents: list[dict[str, Any]], step: int) -> None:
@@ -174,7 +184,7 @@ class Checkpoints:
         for path in dict.fromkeys([*here, *there]):
             if here.get(path) != there.get(path):
                 raise ConfigError(
-                    "the checkpoint belongs to another network or optimiser",
+                    "The checkpoint belongs to another network or optimiser.",
                     file=self._place(step),
                     field=path,
                     found=there.get(path, "nothing"),
@@ -231,6 +241,10 @@ def _type_name(leaf: Any) -> str:
 
 def _crc(array: np.ndarray) -> int:
     return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def _text_crc(contents: Any) -> int:
+    return zlib.crc32(json.dumps(contents).encode())
 
 
 def _name(number: int) -> str:

@@ -29,7 +29,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise DataError(
-            "cannot write this file",
+            "Cannot write this file.",
             file=path,
             found=error.strerror or error,
             fix="free some space, or choose another folder",
@@ -45,11 +45,11 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes(), parse_constant=_refuse)
     except FileNotFoundError as error:
-        raise DataError("there is no such file", file=path) from error
+        raise DataError("There is no such file.", file=path) from error
     except OSError as error:
-        raise DataError("cannot read this file", file=path, found=error.strerror) from error
+        raise DataError("Cannot read this file.", file=path, found=error.strerror) from error
     except ValueError as error:
-        raise DataError("not valid JSON", file=path, found=error) from error
+        raise DataError("Not valid JSON.", file=path, found=error) from error
 
 
 def jsonable(value: Any, field: str = "") -> Any:
@@ -61,7 +61,7 @@ def jsonable(value: Any, field: str = "") -> Any:
         value = {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         if odd := [key for key in value if not isinstance(key, str)]:
-            raise ConfigError("only text can name a field", field=field or None, found=repr(odd[0]))
+            raise ConfigError("Only text can name a field.", field=field or None, found=repr(odd[0]))
         return {key: jsonable(item, f"{field}.{key}" if field else key) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
@@ -70,11 +70,11 @@ def jsonable(value: Any, field: str = "") -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, float) and not np.isfinite(value):
-        raise ConfigError("a number that is not finite cannot be recorded", field=field or None, found=value)
+        raise ConfigError("A number that is not finite cannot be recorded.", field=field or None, found=value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise ConfigError(
-        "this value cannot be recorded", field=field or None, found=repr(value), expected="plain data"
+        "This value cannot be recorded.", field=field or None, found=repr(value), expected="plain data"
     )
 
 

@@ -110,7 +110,9 @@ class RunFolder:
 
     def record_file(self, name: str) -> RecordFile:
         if NAME.fullmatch(name) is None:
-            raise ConfigError("not a name for records", found=name, expected="small letters, digits, - and _")
+            raise ConfigError(
+                "Not a name for records.", found=name, expected="small letters, digits, - and _"
+            )
         if name not in self._record_files:
             folder = self.path / "records"
             if self._lock.held:
@@ -139,7 +141,7 @@ class RunFolder:
         self._require_lock()
         if NAME.fullmatch(name) is None or name in RESERVED_RESULTS:
             raise ConfigError(
-                "not a name for a result", found=name, expected=f"a name other than {RESERVED_RESULTS}"
+                "Not a name for a result.", found=name, expected=f"a name other than {RESERVED_RESULTS}"
             )
         write_json(self.path / f"{name}.json", result)
 
@@ -191,22 +193,24 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise ConfigError(
-                "a run needs a folder, and a file is in its way",
+                "A run needs a folder, and a file is in its way.",
                 file=error.filename,
                 fix="choose another place",
             ) from error
         except OSError as error:
-            raise ConfigError("cannot make the run's folder", file=self.path, found=error.strerror) from error
+            raise ConfigError(
+                "Cannot make the run's folder.", file=self.path, found=error.strerror
+            ) from error
         if not os.access(self.path, os.W_OK | os.X_OK):
             raise ConfigError(
-                "cannot write into the run's folder", file=self.path, fix="choose another place"
+                "Cannot write into the run's folder.", file=self.path, fix="choose another place"
             )
 
     def _check_empty(self) -> None:
         strangers = sorted(entry.name for entry in self.path.iterdir() if entry.name not in BEFORE_CONFIG)
         if strangers:
             raise ConfigError(
-                "this folder is not empty and holds no run",
+                "This folder is not empty and holds no run.",
                 file=self.path,
                 found=", ".join(strangers[:5]) + (" and more" if len(strangers) > 5 else ""),
                 fix="choose an empty or a new folder",
@@ -225,7 +229,7 @@ class RunFolder:
                 for key in differing
             ]
             raise ConfigError(
-                "this folder holds a run with other settings",
+                "This folder holds a run with other settings.",
                 file=self.path,
                 field=", ".join(differing),
                 found="; ".join(lines),
@@ -235,7 +239,7 @@ class RunFolder:
     def _require_lock(self) -> None:
         if not self._lock.held:
             raise ConfigError(
-                "this run folder was opened for reading", file=self.path, fix="use open_or_create"
+                "This run folder was opened for reading.", file=self.path, fix="use open_or_create"
             )
 
 

@@ -32,7 +32,7 @@ class FolderLock:
             owner = os.read(descriptor, 32).decode(errors="replace").strip()
             os.close(descriptor)
             raise ConfigError(
-                "another process is writing this run",
+                "Another process is writing this run.",
                 file=self._path.parent,
                 found=f"process {owner}" if owner else None,
                 fix="wait for it, stop it, or choose another folder",
@@ -40,7 +40,7 @@ class FolderLock:
         except OSError as error:
             os.close(descriptor)
             raise ConfigError(
-                "this file system cannot lock files, and two writers would spoil a run",
+                "This file system cannot lock files, and two writers would spoil a run.",
                 file=self._path.parent,
                 found=error.strerror,
                 fix="choose a folder on a local disk",

@@ -30,11 +30,11 @@ class RecordFile:
     def write(self, step: int, values: Mapping[str, Any]) -> None:
         """Append a line. A number that is not finite becomes null, because JSON has no other place for it."""
         if "step" in values:
-            raise AstroError("`step` is written by itself", file=self.path, field="step")
+            raise AstroError("`step` is written by itself.", file=self.path, field="step")
         descriptor = self._open()
         if self._last_step is not None and step < self._last_step:
             raise AstroError(
-                "records go forward",
+                "Records go forward.",
                 file=self.path,
                 field="step",
                 found=step,
@@ -46,10 +46,10 @@ class RecordFile:
         try:
             written = os.write(descriptor, content)
         except OSError as error:
-            raise DataError("cannot write this record", file=self.path, found=error.strerror) from error
+            raise DataError("Cannot write this record.", file=self.path, found=error.strerror) from error
         if written < len(content):
             raise DataError(
-                "cannot write this record", file=self.path, found="only a part of the line was written"
+                "Cannot write this record.", file=self.path, found="only a part of the line was written"
             )
         self._last_step = step
 
@@ -100,7 +100,7 @@ class RecordFile:
             temporary.replace(target)
         except OSError as error:
             temporary.unlink(missing_ok=True)
-            raise DataError("cannot write this file", file=target, found=error.strerror) from error
+            raise DataError("Cannot write this file.", file=target, found=error.strerror) from error
         return target
 
     def close(self) -> None:
@@ -134,7 +134,7 @@ class RecordFile:
                 if is_last:
                     return
                 raise DataError(
-                    "a line in the middle of the records is damaged",
+                    "A line in the middle of the records is damaged.",
                     file=self.path,
                     field=f"line {number}",
                     found=content[position : min(stop, position + 60)],
@@ -182,7 +182,7 @@ def _step_of(record: dict[str, Any], path: Path, number: int) -> int:
     step = record.get("step")
     if type(step) is not int:
         raise DataError(
-            "a record without a step",
+            "A record without a step.",
             file=path,
             field=f"line {number}",
             found=step,

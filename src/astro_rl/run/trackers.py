@@ -129,7 +129,7 @@ class TrackerGroup:
         for name in names:
             if name not in TRACKERS:
                 raise ConfigError(
-                    "no such tracker", field="trackers", found=name, expected=", ".join(TRACKERS)
+                    "No such tracker.", field="trackers", found=name, expected=", ".join(TRACKERS)
                 )
         self._trackers = {name: TRACKERS[name]() for name in dict.fromkeys(names)}
         self._note = note
