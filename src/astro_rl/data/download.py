@@ -48,9 +48,8 @@ def download(
 
     What it holds may come from another host: mirrors hold the same bytes, and the caller checks the whole.
     """
-    fruitless = 0
+    fruitless, farthest = 0, _length(partial)
     while True:
-        before = _length(partial)
         try:
             total = _attempt(url, partial, patience.timeout, progress)
             if total is None or _length(partial) == total:
@@ -66,7 +65,8 @@ def download(
             reason = f"{error.code} {error.reason}"
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
             reason = str(getattr(error, "reason", None) or error) or type(error).__name__
-        fruitless = 1 if _length(partial) > before else fruitless + 1
+        fruitless = 1 if _length(partial) > farthest else fruitless + 1
+        farthest = max(farthest, _length(partial))
         if fruitless >= patience.attempts:
             raise HostFailed(f"{reason} ({fruitless} attempts)")
         patience.sleep(min(60.0, patience.backoff * 2 ** (fruitless - 1)))
