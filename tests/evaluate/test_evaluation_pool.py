@@ -238,3 +238,10 @@ def test_a_script_s_own_function_is_refused_before_a_worker_fails_on_it() -> Non
     make.__module__ = "__main__"
     with pytest.raises(ConfigError, match="script that is being run"):
         EvaluationPool(make, lanes_per_seed=1, workers=1)
+
+
+def test_without_that_seeding_such_steps_do_depend_on_lanes() -> None:
+    """The control of the seeding test: the stub would show a generator that is shared."""
+    one = evaluate(stubs.DriftingGlobally, lanes=1, draws_globally_in_step=False)
+    three = evaluate(stubs.DriftingGlobally, lanes=3, draws_globally_in_step=False)
+    assert one.returns.tolist() != three.returns.tolist()
