@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ def test_round_trip_is_exact(tmp_path_factory: pytest.TempPathFactory, plan: dic
     write_store(dataset, folder / "a.astro")
     found = verify_store(folder / "a.astro")
     assert_same(found, dataset)
-    assert {**found.info} == {**dataset.info, "digest": dataset.digest()}
+    assert {**found.info} == {**dataset.info}
+    assert found.stamp is not None
+    assert found.stamp[0] == dataset.digest()
 
 
 @settings(deadline=None, max_examples=15)
@@ -247,3 +250,12 @@ def test_a_store_larger_than_memory_opens(tmp_path: Path) -> None:
     assert found.n_transitions == 100_000_000
     assert found.observations.nbytes > 11 * 10**9
     assert not found[499_999].observations.any()
+
+
+def test_a_changed_copy_of_an_opened_store_gets_its_own_digest(tmp_path: Path) -> None:
+    write_store(small(), tmp_path / "x.astro")
+    opened = open_store(tmp_path / "x.astro")
+    changed = replace(opened, actions=np.zeros_like(opened.actions))
+    assert opened.digest() == small().digest()
+    assert changed.digest() != opened.digest()
+    assert changed.digest() == replace(small(), actions=np.zeros_like(small().actions)).digest()

@@ -28,6 +28,9 @@ class Regressor:
     discount: float = 0.99
     rate: float = 0.01
 
+    uses_rewards = True
+    needs_next_actions = False
+
     def init(self, key: Key[Array, ""], observation_dim: int, action_dim: int) -> SumState:
         weights = 0.1 * jax.random.normal(key, (observation_dim, action_dim))
         return SumState(weights, jnp.zeros(observation_dim), jnp.zeros((), jnp.int32))

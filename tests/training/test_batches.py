@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from astro_rl.agents.base import LinkedBatch
 from astro_rl.errors import ConfigError, DataError
-from astro_rl.training import device_data, draw_batch, mixture_counts
+from astro_rl.training import StreamData, device_data, draw_batch, mixture_counts
 from tests.training.stubs import counting_dataset
 
 
@@ -28,6 +29,7 @@ def test_a_row_keeps_its_own_reward_and_mask() -> None:
         *map(np.asarray, (batch.observations, batch.rewards, batch.masks)), strict=True
     ):
         row = int(dataset.offsets[int(observation[0])] + observation[1])
+        assert dataset.rewards is not None
         assert reward == dataset.rewards[row]
         assert mask == 1.0 - dataset.terminated[row]
 
@@ -71,3 +73,14 @@ def test_a_reward_free_dataset_is_refused_unless_the_learner_uses_none() -> None
     with pytest.raises(DataError, match="no rewards"):
         device_data(dataset)
     assert np.all(np.asarray(device_data(dataset, uses_rewards=False).rewards) == 0)
+
+
+def test_a_linked_batch_knows_the_next_action_and_where_there_is_none() -> None:
+    dataset = counting_dataset((3, 2))
+    batch = draw_batch(jax.random.key(0), (device_data(dataset),), (64,), linked=True)
+    assert isinstance(batch, LinkedBatch)
+    next_rows = [int(dataset.offsets[int(o[0])] + o[1]) for o in np.asarray(batch.next_observations)]
+    assert np.array_equal(np.asarray(batch.next_actions), dataset.actions[next_rows])
+    assert np.array_equal(np.asarray(batch.next_known), ~np.isin(next_rows, dataset.end_rows))
+    streamed = StreamData(dataset).gather(np.arange(5))
+    assert np.array_equal(np.asarray(streamed.next_known), [1, 1, 0, 1, 0])

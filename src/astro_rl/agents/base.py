@@ -45,8 +45,21 @@ class Learner(Protocol[State]):
     `jax.vmap`, `jax.lax.scan`, Orbax and a plain tree comparison work on it as it is.
     """
 
-    batch_size: int
-    discount: float
+    @property
+    def batch_size(self) -> int: ...
+
+    @property
+    def discount(self) -> float: ...
+
+    @property
+    def uses_rewards(self) -> bool:
+        """False where a dataset without rewards will do."""
+        ...
+
+    @property
+    def needs_next_actions(self) -> bool:
+        """Whether batches have to be `LinkedBatch`es."""
+        ...
 
     def init(self, key: Key[Array, ""], observation_dim: int, action_dim: int) -> State:
         """Fresh networks and optimiser state."""

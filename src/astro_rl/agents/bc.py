@@ -31,6 +31,7 @@ class BC:
     batch_size: int = 256
 
     uses_rewards = False
+    needs_next_actions = False
 
     @property
     def discount(self) -> float:

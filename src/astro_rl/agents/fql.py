@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from astro_rl.agents import settings
 from astro_rl.agents.base import Batch, Info
-from astro_rl.agents.losses import Scalar, Vector, reciprocal_scale, td_loss, td_target
+from astro_rl.agents.losses import Coefficient, Scalar, Vector, reciprocal_scale, td_loss, td_target
 from astro_rl.agents.optimise import copied, descend, init_adam, polyak
 from astro_rl.nets import Critic, NoisePolicy, VectorField
 
@@ -55,6 +55,7 @@ class FQL:
     """Divide the Q term by mean |Q|, so that alpha does not depend on the reward's scale."""
 
     uses_rewards = True
+    needs_next_actions = False
 
     def __post_init__(self) -> None:
         settings.check_bootstrapped(self)
@@ -143,7 +144,7 @@ def one_step_loss(
     policy_actions: Float[Array, "batch act"],
     flow_actions: Float[Array, "batch act"],
     policy_q: Vector,
-    alpha: float,
+    alpha: Coefficient,
     *,
     normalise_q: bool,
 ) -> tuple[Scalar, Info]:

@@ -13,7 +13,15 @@ from jaxtyping import Array, Float, Int, Key
 
 from astro_rl.agents import settings
 from astro_rl.agents.base import Batch, Info
-from astro_rl.agents.losses import Scalar, Vector, gaussian_log_prob, reciprocal_scale, td_loss, td_target
+from astro_rl.agents.losses import (
+    Coefficient,
+    Scalar,
+    Vector,
+    gaussian_log_prob,
+    reciprocal_scale,
+    td_loss,
+    td_target,
+)
 from astro_rl.agents.optimise import copied, descend, init_adam, polyak
 from astro_rl.errors import ConfigError
 from astro_rl.nets import Critic, MeanPolicy, Value
@@ -58,6 +66,7 @@ class IQL:
     """awr only: the largest weight of a transition, 100 unless given."""
 
     uses_rewards = True
+    needs_next_actions = False
 
     def __post_init__(self) -> None:
         settings.check_bootstrapped(self)
@@ -134,7 +143,7 @@ class IQL:
         return state.value(observations)
 
 
-def value_loss(v: Vector, target_q: Vector, expectile: float) -> tuple[Scalar, Info]:
+def value_loss(v: Vector, target_q: Vector, expectile: Coefficient) -> tuple[Scalar, Info]:
     """L_V: errors of a V too low weigh `expectile`, of a V too high 1 − `expectile`."""
     u = target_q - v
     loss = (jnp.where(u >= 0, expectile, 1.0 - expectile) * jnp.square(u)).mean()
@@ -150,8 +159,8 @@ def awr_loss(
     means: Float[Array, "batch act"],
     actions: Float[Array, "batch act"],
     advantages: Vector,
-    alpha: float,
-    max_weight: float,
+    alpha: Coefficient,
+    max_weight: Coefficient,
 ) -> tuple[Scalar, Info]:
     """L_π of advantage-weighted regression."""
     weights = jnp.minimum(jnp.exp(alpha * advantages), max_weight)
@@ -170,7 +179,7 @@ def ddpgbc_loss(
     means: Float[Array, "batch act"],
     actions: Float[Array, "batch act"],
     policy_q: Vector,
-    alpha: float,
+    alpha: Coefficient,
 ) -> tuple[Scalar, Info]:
     """L_π of policy gradient with imitation. `policy_q` = min Qᵢ(s, μ(s)) carries the gradient of μ alone."""
     q_term = -policy_q.mean() * stop_gradient(reciprocal_scale(policy_q))

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from astro_rl.agents import settings
 from astro_rl.agents.base import Batch, Info
-from astro_rl.agents.losses import Scalar, Vector, reciprocal_scale, smoothed, td_loss, td_target
+from astro_rl.agents.losses import Coefficient, Scalar, Vector, reciprocal_scale, smoothed, td_loss, td_target
 from astro_rl.agents.optimise import copied, descend, init_adam, polyak
 from astro_rl.nets import Critic, MeanPolicy
 from astro_rl.nets.normaliser import Normaliser
@@ -56,6 +56,7 @@ class TD3BC:
     actor_delay: int = 2
 
     uses_rewards = True
+    needs_next_actions = False
 
     def __post_init__(self) -> None:
         settings.check_bootstrapped(self)
@@ -135,7 +136,7 @@ ACTOR_INFO = ("actor/loss", "actor/q_term", "actor/policy_q", "actor/mse")
 
 
 def policy_loss(
-    means: Float[Array, "batch act"], actions: Float[Array, "batch act"], policy_q: Vector, alpha: float
+    means: Float[Array, "batch act"], actions: Float[Array, "batch act"], policy_q: Vector, alpha: Coefficient
 ) -> tuple[Scalar, Info]:
     """L_π. `policy_q` = Q₁(s, μ(s)) carries the gradient of μ alone."""
     q_term = -alpha * policy_q.mean() * stop_gradient(reciprocal_scale(policy_q))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -67,7 +68,7 @@ class Inspect:
             names = (
                 [f"{edge:g}" for edge in edges]
                 if len(edges) == len(counts)
-                else [f"{low:.4g} to {high:.4g}" for low, high in zip(edges[:-1], edges[1:], strict=True)]
+                else [f"{low:.4g} to {high:.4g}" for low, high in itertools.pairwise(edges)]
             )
             print_table(
                 None, ("reward", "transitions"), list(zip(names, map("{:,}".format, counts), strict=True))
@@ -79,7 +80,8 @@ class Inspect:
 class Make:
     """Make an OGBench dataset by simulation, with OGBench's own environments and scripted controllers.
 
-    Nothing is downloaded. Any number of episodes, seeded, in parallel; the same command continues after an interruption.
+    Nothing is downloaded. Any number of episodes, seeded, in parallel; the same command continues after an
+    interruption.
     """
 
     name: Positional[str]

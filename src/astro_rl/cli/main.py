@@ -17,7 +17,7 @@ from astro_rl.cli.tasks import Tasks
 from astro_rl.cli.train import Evaluate, Train
 from astro_rl.errors import AstroError
 
-DESCRIPTION = "Trajectory stitching for offline reinforcement learning: longer, dynamics-consistent data from fragments."
+DESCRIPTION = "Trajectory stitching for offline RL: longer, dynamics-consistent data from fragments."
 CONFIG = (tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff)
 
 

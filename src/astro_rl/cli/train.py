@@ -30,8 +30,8 @@ class Train:
     out: Path
     """The run's folder. Made if it is not there; continued if it is."""
     task: str | None = None
-    """Whose rewards to train on and where to evaluate (astro-rl tasks lists them). Without one, the dataset's own rewards
-    are used and nothing is evaluated."""
+    """Whose rewards to train on and where to evaluate (astro-rl tasks lists them). Without one, the dataset's
+    own rewards are used and nothing is evaluated."""
     learner: Literal["iql", "fql", "bc", "td3bc", "rebrac"] = "iql"
     preset: Preset = "cpu"
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = ()

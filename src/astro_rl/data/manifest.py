@@ -26,9 +26,9 @@ def package_version() -> str:
 
 
 def portable_info(info: Mapping[str, Any], file: Path | None = None) -> dict[str, Any]:
-    """`info` as strict JSON gives it back, without the digest, which belongs to the columns."""
+    """`info` as strict JSON gives it back."""
     try:
-        text = json.dumps({k: v for k, v in info.items() if k != "digest"}, allow_nan=False, default=_plain)
+        text = json.dumps(dict(info), allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise DataError(
             "The dataset's info cannot be written as JSON.",

@@ -68,6 +68,8 @@ class Dataset:
     extras: Mapping[str, Shaped[np.ndarray, "rows ..."]] = field(default_factory=dict)
     info: Mapping[str, Any] = field(default_factory=dict)
     """JSON-able facts that travel with the data: source format, environment, lineage."""
+    stamp: tuple[str, Mapping[str, np.ndarray]] | None = None
+    """A digest that is known already, as a store's is, and the arrays it was taken over."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "extras", MappingProxyType(dict(self.extras)))
@@ -124,9 +126,14 @@ class Dataset:
         return np.repeat(np.arange(self.n_trajectories), np.diff(self.offsets))
 
     def digest(self) -> str:
-        """SHA-256 over names, types, shapes and bytes of all columns and offsets; file format and `info` do not count."""
-        known = self.info.get("digest")
-        return known if isinstance(known, str) else digest_columns({"offsets": self.offsets, **self.columns()})
+        """SHA-256 over names, types, shapes and bytes of all columns and offsets; format and `info` do not count."""
+        present = {"offsets": self.offsets, **self.columns()}
+        if self.stamp is not None:
+            known, arrays = self.stamp
+            # A stamp survives dataclasses.replace; it holds only while every array is still the one it was taken over.
+            if arrays.keys() == present.keys() and all(arrays[name] is present[name] for name in present):
+                return known
+        return digest_columns(present)
 
     def __len__(self) -> int:
         return self.n_trajectories
@@ -152,7 +159,7 @@ class Dataset:
     def select(self, trajectories: Sequence[int] | Int[np.ndarray, "chosen"]) -> Dataset:
         """A new dataset of the chosen trajectories, in the order given."""
         chosen = np.asarray(trajectories, dtype=np.int64)
-        spans = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in chosen]
+        spans = [np.arange(int(self.offsets[k]), int(self.offsets[k + 1])) for k in chosen]
         rows = np.concatenate(spans) if spans else np.zeros(0, dtype=np.int64)
         return replace(
             self,
@@ -163,15 +170,13 @@ class Dataset:
             rewards=None if self.rewards is None else self.rewards[rows],
             extras={name: column[rows] for name, column in self.extras.items()},
             offsets=np.concatenate([[0], np.cumsum(np.diff(self.offsets)[chosen])]).astype(np.int64),
-            info={key: value for key, value in self.info.items() if key != "digest"},
         )
 
     def with_rewards(
         self, rewards: Float[np.ndarray, "rows"], terminated: Bool[np.ndarray, "rows"]
     ) -> Dataset:
         """The same trajectories under another reward: what relabelling for a task returns. Nothing is copied."""
-        info = {key: value for key, value in self.info.items() if key != "digest"}
-        return replace(self, rewards=rewards, terminated=terminated, info=info)
+        return replace(self, rewards=rewards, terminated=terminated)
 
     def __repr__(self) -> str:
         reward = "no rewards" if self.rewards is None else "rewards"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,8 @@ def open_store(path: str | Path) -> Dataset:
         check_offsets(offsets, rows, path)
     elif offsets[0] != 0 or offsets[-1] != rows:
         check_offsets(offsets[[0, -1]], rows, path)
-    return dataset_of(columns, offsets, {**manifest["info"], "digest": manifest["digest"]})
+    dataset = dataset_of(columns, offsets, manifest["info"])
+    return replace(dataset, stamp=(manifest["digest"], {"offsets": offsets, **columns}))
 
 
 def _open_column(folder: Path, name: str, dtype: np.dtype, shape: tuple[int, ...], size: int) -> np.ndarray:
@@ -120,7 +122,7 @@ def verify_store(path: str | Path, progress: Progress | None = None) -> Dataset:
     """Open the store and read all of it: every check of the data, and the digest against the manifest's."""
     dataset = open_store(path)
     check_dataset(dataset, path, progress)
-    expected = dataset.info["digest"]
+    expected = read_manifest(Path(path))["digest"]
     found = digest_columns({"offsets": dataset.offsets, **dataset.columns()})
     if found != expected:
         raise DataError(

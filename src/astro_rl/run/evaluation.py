@@ -13,7 +13,8 @@ from astro_rl.run.policy import Policy
 from astro_rl.tasks.task import Task
 
 LANES_PER_SEED = 10
-"""Environments a seed; episodes beyond that follow in the same ones."""
+"""Environments a seed; episodes beyond that follow in the same ones. Fixed, because a compiled policy may round a row
+differently in a batch of another size."""
 
 
 def evaluate_policy(
@@ -27,10 +28,9 @@ def evaluate_policy(
     """Run `episodes` episodes a seed and return scores, their summary and every raw episode, in JSON's terms."""
     from astro_rl.evaluate import EvaluationPool
 
-    lanes = min(LANES_PER_SEED, episodes)
     with EvaluationPool(
         task.env_id,
-        lanes_per_seed=lanes,
+        lanes_per_seed=LANES_PER_SEED,
         workers=workers,
         draws_globally_in_step=task.draws_globally_in_step,
     ) as pool:
@@ -50,7 +50,9 @@ def require_environment(env_id: str) -> None:
 
     from astro_rl.envs.build import is_d4rl
 
-    extra, packages = ("d4rl", ("mujoco", "gymnasium")) if is_d4rl(env_id) else ("ogbench", ("ogbench", "gymnasium"))
+    extra, packages = (
+        ("d4rl", ("mujoco", "gymnasium")) if is_d4rl(env_id) else ("ogbench", ("ogbench", "gymnasium"))
+    )
     for package in packages:
         if find_spec(package) is None:
             raise MissingDependency(package, extra, f"Evaluating on {env_id!r}")

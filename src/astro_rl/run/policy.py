@@ -69,7 +69,7 @@ def save_policy(policy: Policy, folder: Path) -> None:
         "format": "astro-rl policy",
         "format_version": 1,
         "learner": learner_name,
-        "settings": asdict(policy.learner),
+        "settings": settings_of(policy.learner),
         "seeds": list(policy.seeds),
         "observation_dim": policy.observation_dim,
         "action_dim": policy.action_dim,
@@ -105,6 +105,12 @@ def load_policy(folder: str | Path) -> Policy:
         jax.vmap(lambda key: learner.init(key, *sizes)), jax.random.split(jax.random.key(0), len(seeds))
     )
     return Policy(learner, _fill(template, arrays, path.parent), seeds, *sizes)
+
+
+def settings_of(learner: AnyLearner) -> dict[str, Any]:
+    """A learner's hyperparameters by name."""
+    record: Any = learner
+    return asdict(record)
 
 
 def learner_from_settings(name: str, settings: Mapping[str, Any]) -> AnyLearner:

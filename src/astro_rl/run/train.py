@@ -1,8 +1,8 @@
 """One training run, from data to scores, that can be killed at any moment and started again by the same call.
 
-What decides the result is resolved first and written down; a run folder whose record differs is refused. Training goes in
-compiled chunks; states are checkpointed between chunks, under the step they belong to. Evaluation comes last, on the final
-states only, and its raw episodes are kept.
+What decides the result is resolved first and written down; a run folder whose record differs is refused.
+Training goes in compiled chunks; states are checkpointed between chunks, under the step they belong to.
+Evaluation comes last, on the final states only, and its raw episodes are kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from astro_rl.data.schema import Dataset
 from astro_rl.errors import ConfigError
 from astro_rl.run.evaluation import evaluate_policy, require_environment
 from astro_rl.run.feeding import Feed
-from astro_rl.run.policy import Policy, save_policy
+from astro_rl.run.policy import Policy, save_policy, settings_of
 from astro_rl.tasks.task import Task
 from astro_rl.training.batches import require_rewards
 
@@ -130,9 +130,10 @@ def train(
                 "seeds": list(settings.seeds),
                 "evaluation": _evaluate(policy, task, settings, how),
             }
-            folder.write_result("results", results)
+            folder.finish_records()
             tracker.finish(results)
-        folder.finish_records()
+            # Last: a run that has results is finished, and nothing of it is done again.
+            folder.write_result("results", results)
         return TrainResult(folder.path, settings.seeds, results)
 
 
@@ -152,7 +153,7 @@ def resolved_config(
         "task": None if task is None else task.name,
         "learner": {
             "name": next(name for name, kind in LEARNERS.items() if kind is type(learner)),
-            "settings": asdict(learner),
+            "settings": settings_of(learner),
         },
         "training": {**asdict(settings), "seeds": list(settings.seeds)},
     }

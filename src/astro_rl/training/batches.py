@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from astro_rl.agents.base import Batch
+from astro_rl.agents.base import Batch, LinkedBatch
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import ConfigError, DataError
 
@@ -26,6 +26,8 @@ class DeviceData(NamedTuple):
     actions: Float[Array, "rows act"]
     rewards: Float[Array, "rows"]
     masks: Float[Array, "rows"]
+    has_action: Float[Array, "rows"]
+    """0 on end rows, whose action means nothing."""
     transition_rows: Int[Array, "transitions"]
 
 
@@ -38,13 +40,14 @@ def device_data(dataset: Dataset, *, uses_rewards: bool = True) -> DeviceData:
         actions=jnp.asarray(dataset.actions, jnp.float32),
         rewards=jnp.asarray(rewards, jnp.float32),
         masks=1.0 - jnp.asarray(dataset.terminated, jnp.float32),
+        has_action=jnp.ones(dataset.n_rows).at[dataset.end_rows].set(0.0),
         transition_rows=jnp.asarray(dataset.transition_rows(), jnp.int32),
     )
 
 
 def device_bytes(dataset: Dataset) -> int:
     """What `device_data` would take: float32 rows and an index."""
-    per_row = 4 * (dataset.observation_dim + dataset.action_dim + 2)
+    per_row = 4 * (dataset.observation_dim + dataset.action_dim + 3)
     return dataset.n_rows * per_row + 4 * dataset.n_transitions
 
 
@@ -92,24 +95,32 @@ def draw_indices(
     )
 
 
-def draw_batch(key: Key[Array, ""], sources: tuple[DeviceData, ...], counts: tuple[int, ...]) -> Batch:
-    """One batch of the mixture, the sources' shares one after the other."""
+def draw_batch(
+    key: Key[Array, ""], sources: tuple[DeviceData, ...], counts: tuple[int, ...], *, linked: bool = False
+) -> Batch | LinkedBatch:
+    """One batch of the mixture, the sources' shares one after the other; `linked` adds what was done next."""
     indices = draw_indices(key, [len(source.transition_rows) for source in sources], counts)
     parts = [
         gather(source, source.transition_rows[index]) for source, index in zip(sources, indices, strict=True)
     ]
-    return (
-        parts[0]
-        if len(parts) == 1
-        else Batch(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+    return joined(parts, linked)
+
+
+def joined(parts: Sequence[LinkedBatch], linked: bool) -> Batch | LinkedBatch:
+    whole = (
+        parts[0] if len(parts) == 1 else LinkedBatch(*(jnp.concatenate(c) for c in zip(*parts, strict=True)))
     )
+    return whole if linked else Batch(*whole[:5])
 
 
-def gather(source: DeviceData, rows: Int[Array, "batch"]) -> Batch:
-    return Batch(
+def gather(source: DeviceData, rows: Int[Array, "batch"]) -> LinkedBatch:
+    """What is not used afterwards is not gathered either: the compiler drops it."""
+    return LinkedBatch(
         observations=source.observations[rows],
         actions=source.actions[rows],
         rewards=source.rewards[rows],
         masks=source.masks[rows],
         next_observations=source.observations[rows + 1],
+        next_actions=source.actions[rows + 1],
+        next_known=source.has_action[rows + 1],
     )

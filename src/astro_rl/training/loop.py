@@ -1,8 +1,8 @@
 """Training compiled end to end: many updates, for several seeds, in one program.
 
-`train_chunk` scans `steps` updates; each draws its own batch. Seeds are a mapped axis of everything but the data, and are
-spread over devices where there are several. Step number and seed key alone decide every draw, so a run that stops after any
-chunk and starts again from its states continues exactly.
+`train_chunk` scans `steps` updates; each draws its own batch. Seeds are a mapped axis of everything but the
+data, and are spread over devices where there are several. Step number and seed key alone decide every draw, so
+a run that stops after any chunk and starts again from its states continues exactly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, Key
 
-from astro_rl.agents.base import Batch, Learner
+from astro_rl.agents.base import Batch, Learner, LinkedBatch
 from astro_rl.training.batches import DeviceData, draw_batch
 
 State = TypeVar("State")
@@ -50,7 +50,8 @@ def train_chunk(
     counts: tuple[int, ...],
     steps: int,
 ) -> tuple[State, dict[str, Float[Array, "seeds"]]]:
-    """`steps` updates from `first_step` on; returns the new states and each metric's mean over the chunk, a value a seed.
+    """`steps` updates from `first_step` on; returns the new states and each metric's mean over the chunk, a
+    value a seed.
 
     The old states' memory is reused: do not touch them again.
     """
@@ -64,7 +65,7 @@ def train_on_batches(
     states: State,
     keys: Key[Array, "seeds"],
     first_step: int,
-    batches: Batch,
+    batches: Batch | LinkedBatch,
 ) -> tuple[State, dict[str, Float[Array, "seeds"]]]:
     """The same updates on batches gathered elsewhere, shaped (seeds, steps, batch, …)."""
     steps = batches.rewards.shape[1]
@@ -114,11 +115,13 @@ def _updates(learner: Learner[Any], steps: int, batch_of: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _compiled_chunk(learner: Learner[Any], counts: tuple[int, ...], steps: int, mesh: Mesh) -> Any:
+    linked = learner.needs_next_actions
+
     def chunk(states: Any, keys: Array, first_step: Array, sources: tuple[DeviceData, ...]) -> Any:
         def one_seed(state: Any, key: Array) -> Any:
-            return _updates(learner, steps, lambda batch_key, _: draw_batch(batch_key, sources, counts))(
-                state, key, first_step
-            )
+            return _updates(
+                learner, steps, lambda batch_key, _: draw_batch(batch_key, sources, counts, linked=linked)
+            )(state, key, first_step)
 
         return jax.vmap(one_seed)(states, keys)
 
@@ -131,8 +134,8 @@ def _compiled_chunk(learner: Learner[Any], counts: tuple[int, ...], steps: int, 
 
 @lru_cache(maxsize=64)
 def _compiled_stream_chunk(learner: Learner[Any], steps: int, mesh: Mesh) -> Any:
-    def chunk(states: Any, keys: Array, first_step: Array, batches: Batch) -> Any:
-        def one_seed(state: Any, key: Array, own: Batch) -> Any:
+    def chunk(states: Any, keys: Array, first_step: Array, batches: Batch | LinkedBatch) -> Any:
+        def one_seed(state: Any, key: Array, own: Batch | LinkedBatch) -> Any:
             return _updates(
                 learner, steps, lambda _, number: jax.tree.map(lambda column: column[number], own)
             )(state, key, first_step)

@@ -1,7 +1,8 @@
 """The same training on data that stays on disk: rows are drawn on the device, gathered on the host, fed ahead of time.
 
-The draw is the one of `batches.draw_indices` under the same keys, so a run gives the same batches, in the same order, whether
-its data lies on the device or in a memory map. Gathering the next piece overlaps with training on the present one.
+The draw is the one of `batches.draw_indices` under the same keys, so a run gives the same batches, in the same
+order, whether its data lies on the device or in a memory map. Gathering the next piece overlaps with training
+on the present one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from astro_rl.agents.base import Batch, Learner
+from astro_rl.agents.base import Batch, Learner, LinkedBatch
 from astro_rl.data.schema import Dataset
 from astro_rl.training.batches import draw_indices, require_rewards
 from astro_rl.training.loop import spread_over_devices, step_keys, train_on_batches
@@ -32,6 +33,7 @@ class StreamData:
         require_rewards(dataset, uses_rewards)
         self._dataset = dataset
         self._rows = dataset.transition_rows()
+        self._end_rows = dataset.end_rows
 
     @property
     def n_transitions(self) -> int:
@@ -39,10 +41,11 @@ class StreamData:
 
     @property
     def bytes_per_transition(self) -> int:
-        return 4 * (2 * self._dataset.observation_dim + self._dataset.action_dim + 2)
+        return 4 * (2 * self._dataset.observation_dim + 2 * self._dataset.action_dim + 3)
 
-    def gather(self, index: Int[np.ndarray, "*shape"]) -> Batch:
-        """Transitions by number, as float32 arrays shaped like the index. Rows are read in file order: disks like that."""
+    def gather(self, index: Int[np.ndarray, "*shape"]) -> LinkedBatch:
+        """Transitions by number, as float32 arrays shaped like the index. Rows are read in file order: disks
+        like that."""
         unique, inverse = np.unique(self._rows[index.ravel()], return_inverse=True)
 
         def take(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -58,8 +61,10 @@ class StreamData:
             rewards,
             1.0 - take(data.terminated, unique),
             take(data.observations, unique + 1),
+            take(data.actions, unique + 1),
+            1.0 - np.isin(unique + 1, self._end_rows).astype(np.float32)[inverse].reshape(index.shape),
         )
-        return Batch(*columns)
+        return LinkedBatch(*columns)
 
 
 def train_chunk_streamed(
@@ -79,9 +84,8 @@ def train_chunk_streamed(
     piece = max(1, min(steps, PIECE_BYTES // (batch_bytes * len(keys))))
     spans = [(start, min(piece, steps - start)) for start in range(0, steps, piece)]
     totals: dict[str, Array] = {}
-    for (_, length), (start, batches) in zip(
-        spans, _ahead(keys, first_step, spans, sources, counts), strict=True
-    ):
+    ahead = _ahead(keys, first_step, spans, sources, counts, linked=learner.needs_next_actions)
+    for (_, length), (start, batches) in zip(spans, ahead, strict=True):
         states, info = train_on_batches(learner, states, keys, start, batches)
         for name, mean in info.items():
             totals[name] = totals.get(name, jnp.zeros_like(mean)) + mean * length
@@ -94,15 +98,18 @@ def _ahead(
     spans: list[tuple[int, int]],
     sources: tuple[StreamData, ...],
     counts: tuple[int, ...],
-) -> Iterator[tuple[int, Batch]]:
+    *,
+    linked: bool,
+) -> Iterator[tuple[int, Batch | LinkedBatch]]:
     sizes = tuple(source.n_transitions for source in sources)
 
-    def fetch(span: tuple[int, int]) -> tuple[int, Batch]:
+    def fetch(span: tuple[int, int]) -> tuple[int, Batch | LinkedBatch]:
         start, length = first_step + span[0], span[1]
         indices = _draw_piece(keys, jnp.int32(start), sizes, counts, length)
         parts = [source.gather(np.asarray(index)) for source, index in zip(sources, indices, strict=True)]
-        joined: Any = (np.concatenate(column, axis=2) for column in zip(*parts, strict=True))
-        return start, spread_over_devices(Batch(*joined), len(keys))
+        columns: Any = [np.concatenate(column, axis=2) for column in zip(*parts, strict=True)]
+        batches = LinkedBatch(*columns) if linked else Batch(*columns[:5])
+        return start, spread_over_devices(batches, len(keys))
 
     with ThreadPoolExecutor(max_workers=1) as pool:
         waiting = pool.submit(fetch, spans[0])

@@ -189,7 +189,7 @@ def file_columns(dataset: Dataset) -> dict[str, Column]:
     return ordered
 
 
-_OWN_FACTS = ("source", "source_file", "ogbench", "digest")
+_OWN_FACTS = ("source", "source_file", "ogbench")
 
 
 def _masks(dataset: Dataset) -> np.ndarray:

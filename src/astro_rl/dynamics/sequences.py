@@ -1,0 +1,66 @@
+"""Windows of real trajectories on the device, normalised: what the dynamics model and the planner learn from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from astro_rl.data.normaliser import Normaliser
+from astro_rl.data.schema import Dataset
+from astro_rl.errors import DataError
+from astro_rl.stitch.windows import window_starts
+
+
+class SequenceData(NamedTuple):
+    """Rows as the dataset has them, and where a sequence of L states may start."""
+
+    observations: Float[Array, "rows obs"]
+    actions: Float[Array, "rows act"]
+    starts: Int[Array, "windows"]
+    step_scale: Float[Array, "obs"]
+    """Root mean square of one step's change, in normalised units."""
+
+
+def sequence_data(dataset: Dataset, normaliser: Normaliser, horizon: int) -> SequenceData:
+    """Normalised rows. Refuses a horizon that no trajectory holds, and says which one would fit."""
+    starts, _ = window_starts(dataset.offsets, horizon)
+    if len(starts) == 0:
+        longest = int(dataset.lengths.max()) + 1
+        raise DataError(
+            "No trajectory is long enough for the horizon.",
+            field="horizon",
+            found=f"L = {horizon}; the longest trajectory has {longest} states",
+            expected=f"L <= {longest}",
+            fix="choose fewer or shorter pieces: L = pieces * (segment + mask)",
+        )
+    observations = normaliser.normalise(np.asarray(dataset.observations, np.float32)).astype(np.float32)
+    rows = dataset.transition_rows()
+    change = observations[rows + 1] - observations[rows]
+    step_scale = np.sqrt(np.square(change, dtype=np.float64).mean(axis=0)).astype(np.float32)
+    actions = np.array(dataset.actions, np.float32)
+    actions[dataset.end_rows] = 0.0
+    return SequenceData(
+        jnp.asarray(observations),
+        jnp.asarray(actions),
+        jnp.asarray(starts, jnp.int32),
+        jnp.asarray(step_scale),
+    )
+
+
+def draw_sequences(
+    key: Key[Array, ""], data: SequenceData, batch: int, horizon: int
+) -> tuple[Float[Array, "batch horizon obs"], Float[Array, "batch horizon act"]]:
+    """(τˢ, τᵃ): L states and as many actions; the last action leads out of the sequence and is 0."""
+    starts = data.starts[jax.random.randint(key, (batch,), 0, len(data.starts))]
+    return sequences_at(data, starts, horizon)
+
+
+def sequences_at(
+    data: SequenceData, starts: Int[Array, "batch"], horizon: int
+) -> tuple[Float[Array, "batch horizon obs"], Float[Array, "batch horizon act"]]:
+    rows = starts[:, None] + jnp.arange(horizon)
+    return data.observations[rows], data.actions[rows].at[:, -1].set(0.0)

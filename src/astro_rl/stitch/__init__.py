@@ -1,0 +1,1 @@
+"""Chains: which fragments of real trajectories could follow one another, judged in temporal-distance space."""

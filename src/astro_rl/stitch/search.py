@@ -1,0 +1,220 @@
+"""Chain search: from sources drawn anywhere in the data, piece by piece, with every rejection counted by its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from astro_rl.errors import ConfigError, DataError
+from astro_rl.stitch.extension import CHOSEN, EMPTY_SHELL, NOTHING_FITS, Known, Pool, extend
+from astro_rl.stitch.gauge import Gauge, mean_bias, sampled_bias
+from astro_rl.stitch.geometry import ChainShape
+from astro_rl.stitch.targets import nearest_targets
+from astro_rl.stitch.windows import Windows
+
+REASONS = {
+    EMPTY_SHELL: "no target at the right distance",
+    NOTHING_FITS: "no target fits the pieces before it",
+}
+FILTERED = "the finished chain fails the filter"
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How chains are sought."""
+
+    threshold: float = 3.0
+    """Δ_thresh."""
+    rule: Literal["shell", "argmin"] = "shell"
+    """shell: any window within `tolerance` of the right distance; argmin: the one nearest to it, eq. (6)."""
+    tolerance: float = 2.0
+    pool: int = 16_384
+    shortlist: int = 128
+    probes: int = 3
+    """States of a window that candidates are tested at. The filter at the end sees all states."""
+    batch: int = 256
+    """Chains that are built at once."""
+    filter_pairs: int | None = None
+    """k of algorithm 4. None: all pairs."""
+    distinct: bool = True
+    """No two pieces of a chain from one trajectory. The paper does not say; without it half of novelty is lost."""
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "tolerance", "pool", "shortlist", "batch"):
+            if getattr(self, name) <= 0:
+                raise ConfigError("A search setting must be positive.", field=name, found=getattr(self, name))
+        if self.probes < 2:
+            raise ConfigError(
+                "The first and the last state are always probed.", field="probes", found=self.probes
+            )
+        if self.filter_pairs is not None and self.filter_pairs < 1:
+            raise ConfigError("The filter needs a pair.", field="filter_pairs", found=self.filter_pairs)
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Accepted chains and the account of all proposals: kept + rejected = proposed."""
+
+    starts: Int[np.ndarray, "chains pieces"]
+    """The first row of each piece."""
+    statistic: Float[np.ndarray, "chains"]
+    """The filter's E[Δ_d]."""
+    proposed: int
+    rejected: Mapping[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+class ChainSearch:
+    """Chains over one table of latents. Latents may be a memory map: only pools and sources are read."""
+
+    def __init__(
+        self,
+        latents: Float[np.ndarray, "rows latent"],
+        windows: Windows,
+        gauge: Gauge,
+        shape: ChainShape,
+        settings: SearchSettings | None = None,
+    ) -> None:
+        self.latents, self.windows, self.gauge, self.shape = latents, windows, gauge, shape
+        self.settings = settings or SearchSettings()
+        if len(windows.starts) == 0:
+            raise DataError(
+                "No sub-trajectory of the dataset passes the filter by itself.",
+                found=f"0 of {windows.total} windows of {shape.segment} states at Δ_thresh {self.settings.threshold}",
+                fix="raise the threshold, shorten the segment, or train the temporal distances longer",
+            )
+        self._probes = np.unique(
+            np.linspace(0, shape.segment - 1, self.settings.probes).round().astype(np.int64)
+        )
+        # The MASK holds M states, so the target is M + 1 steps after the source's last state; the paper's
+        # literal rule says M.
+        self.gap = float(shape.mask if gauge.literal else shape.mask + 1)
+
+    def batches(self, seed: int) -> Iterator[Chains]:
+        """Endless batches; batch k depends on the seed and k alone."""
+        number = 0
+        while True:
+            yield self.batch(seed, number)
+            number += 1
+
+    def batch(self, seed: int, number: int) -> Chains:
+        """Propose `settings.batch` chains and keep those that pass."""
+        generator = np.random.default_rng([seed, number])
+        key = jax.random.fold_in(jax.random.key(seed), number)
+        chosen = generator.integers(len(self.windows.starts), size=self.settings.batch)
+        starts = self.windows.starts[chosen][:, None]
+        owners = self.windows.trajectories[chosen][:, None]
+        alive = np.arange(self.settings.batch)
+        sums = self._own_sums(self._seen(starts[:, 0]))
+        reasons: Counter[str] = Counter()
+        for piece in range(1, self.shape.pieces):
+            places, sums, outcome = self._extend(
+                jax.random.fold_in(key, piece), generator, starts, owners, sums, piece
+            )
+            for code, count in zip(*np.unique(outcome, return_counts=True), strict=True):
+                if code != CHOSEN:
+                    reasons[REASONS[int(code)]] += int(count)
+            kept = outcome == CHOSEN
+            alive, sums = alive[kept], sums[kept]
+            starts = np.column_stack([starts[kept], self.windows.starts[places[kept]]])
+            owners = np.column_stack([owners[kept], self.windows.trajectories[places[kept]]])
+            if len(alive) == 0:
+                break
+        statistic = self.statistic(starts, generator) if len(alive) else np.zeros(0)
+        passed = statistic <= self.settings.threshold
+        if len(alive):
+            reasons[FILTERED] += int((~passed).sum())
+        empty = np.zeros((0, self.shape.pieces), np.int64)
+        return Chains(
+            starts[passed] if len(alive) else empty,
+            statistic[passed],
+            proposed=self.settings.batch,
+            rejected={reason: count for reason, count in sorted(reasons.items()) if count},
+        )
+
+    def statistic(
+        self, starts: Int[np.ndarray, "chains pieces"], generator: np.random.Generator
+    ) -> Float[np.ndarray, "chains"]:
+        """E[Δ_d] of finished chains, eq. (8): over all pairs of known states, or k sampled ones."""
+        rows = (starts[:, :, None] + np.arange(self.shape.segment)).reshape(len(starts), -1)
+        latents, positions = jnp.asarray(self.latents[rows]), jnp.asarray(self.shape.positions())
+        if self.settings.filter_pairs is None:
+            return np.asarray(_mean_bias(self.gauge, latents, positions))
+        drawn = [
+            generator.choice(len(positions), 2, replace=False) for _ in range(self.settings.filter_pairs)
+        ]
+        return np.asarray(sampled_bias(self.gauge, latents, positions, jnp.asarray(np.array(drawn))))
+
+    def _extend(
+        self,
+        key: jax.Array,
+        generator: np.random.Generator,
+        starts: np.ndarray,
+        owners: np.ndarray,
+        sums: np.ndarray,
+        piece: int,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Windows for the next piece: their numbers, the new bias sums, and what became of each chain."""
+        chains = len(starts)
+        known_rows = (starts[:, :, None] + self._probes).reshape(chains, -1)
+        ends = self.latents[starts[:, -1] + self.shape.segment - 1]
+        if self.settings.rule == "argmin":
+            places = nearest_targets(
+                self.latents, self.windows, ends, owners, self.gauge, self.gap, self.settings.distinct
+            )
+            return places, sums, np.where(places < 0, EMPTY_SHELL, CHOSEN)
+        pool = generator.choice(
+            len(self.windows.starts), size=min(self.settings.pool, len(self.windows.starts)), replace=False
+        )
+        seen = self._seen(self.windows.starts[pool])
+        # Chains that have died leave gaps: padding keeps one shape, and so one compilation, a piece.
+        pad = self.settings.batch - chains
+        positions = (np.arange(piece)[:, None] * self.shape.period + self._probes).ravel()
+        chosen, new_sums, outcome = extend(
+            key,
+            Known(
+                jnp.asarray(_padded(self.latents[known_rows], pad)),
+                jnp.asarray(positions),
+                jnp.asarray(_padded(ends, pad)),
+                jnp.asarray(_padded(owners, pad)),
+                jnp.asarray(_padded(sums, pad)),
+            ),
+            Pool(
+                jnp.asarray(seen),
+                jnp.asarray(self.windows.trajectories[pool]),
+                jnp.asarray(self._own_sums(seen)),
+            ),
+            jnp.asarray(piece * self.shape.period + self._probes),
+            gauge=self.gauge,
+            gap=self.gap,
+            tolerance=self.settings.tolerance,
+            threshold=self.settings.threshold,
+            shortlist=self.settings.shortlist,
+            distinct=self.settings.distinct,
+        )
+        return pool[np.asarray(chosen)[:chains]], np.asarray(new_sums)[:chains], np.asarray(outcome)[:chains]
+
+    def _seen(self, starts: np.ndarray) -> np.ndarray:
+        return self.latents[starts[:, None] + self._probes]
+
+    def _own_sums(self, seen: np.ndarray) -> np.ndarray:
+        pairs = len(self._probes) * (len(self._probes) - 1) / 2
+        return np.asarray(_mean_bias(self.gauge, jnp.asarray(seen), jnp.asarray(self._probes))) * np.float32(
+            pairs
+        )
+
+
+_mean_bias = jax.jit(mean_bias, static_argnums=0)
+
+
+def _padded(rows: np.ndarray, pad: int) -> np.ndarray:
+    return np.concatenate([rows, np.repeat(rows[:1], pad, axis=0)]) if pad else rows

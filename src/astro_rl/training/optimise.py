@@ -1,0 +1,44 @@
+"""Gradient steps for models that are fitted once: clipping, warm-up and a moving average of the weights."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import optax
+
+Network = TypeVar("Network")
+
+
+def adamw(
+    rate: float, *, warmup: int = 0, decay: float = 0.0, clip: float | None = None
+) -> optax.GradientTransformation:
+    """AdamW with a linear warm-up and clipping by global norm, where asked for."""
+    schedule: Any = optax.linear_schedule(0.0, rate, warmup) if warmup else rate
+    steps = [optax.adamw(schedule, weight_decay=decay)]
+    return optax.chain(*([optax.clip_by_global_norm(clip)] if clip is not None else []), *steps)
+
+
+def init_optimiser(optimiser: optax.GradientTransformation, network: Any) -> optax.OptState:
+    return optimiser.init(network)
+
+
+def descend(
+    optimiser: optax.GradientTransformation, network: Network, state: optax.OptState, gradients: Any
+) -> tuple[Network, optax.OptState]:
+    """One step against `gradients`."""
+    parameters: Any = network
+    updates, state = optimiser.update(gradients, state, parameters)
+    moved: Any = optax.apply_updates(parameters, updates)
+    return moved, state
+
+
+def averaged(average: Network, network: Network, rate: float) -> Network:
+    """θ̄ ← (1 − rate) θ̄ + rate θ: a target network, or the weights that are used after training."""
+    return jax.tree.map(lambda slow, fast: (1 - rate) * slow + rate * fast, average, network)
+
+
+def copied(network: Network) -> Network:
+    """The same numbers in memory of their own, so that a state's buffers can be donated."""
+    return jax.tree.map(jnp.copy, network)
