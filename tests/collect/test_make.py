@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +164,8 @@ def test_a_file_where_the_folder_should_be(inside: str, tmp_path: Path) -> None:
 def test_refusals_of_the_system_are_explained(code: int, message: str) -> None:
     error = partial.explain(OSError(code, os.strerror(code), "there"), Path("out"))
     assert isinstance(error, DataError)
-    assert pytest.raises(DataError, match=f"(?s){message}", check=lambda e: "there" in str(e)).matches(error)
+    assert re.search(f"(?s){message}", str(error))
+    assert "there" in str(error)
 
 
 def test_a_disk_that_fills_up_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
