@@ -16,6 +16,8 @@ from astro_rl.agents.base import Info
 
 Scalar = Float[Array, ""]
 Vector = Float[Array, "batch"]
+Coefficient = float | Float[Array, ""]
+"""A hyperparameter inside a loss: a number, or a traced one where a program maps over it."""
 
 
 def td_target(rewards: Vector, masks: Vector, next_values: Vector, discount: float) -> Vector:

@@ -1,7 +1,8 @@
 """Learners with published settings: how large comes from a preset, α and γ from the task.
 
-The paper gives network sizes, learning rate, batch size, α and γ, and follows FQL's authors for the rest; so
-presets differ in size only, and what FQL's authors set for a task (`fql_settings`) holds in all of them.
+The paper gives network sizes, learning rate, batch size, α and γ, and follows FQL's authors for the rest; so presets
+differ in size, and what FQL's authors set for a task (`fql_settings`) holds in all of them. The one exception is FQL's α
+under the preset `fql`, which is its authors' own where they have one: on three tasks the paper uses another.
 """
 
 from __future__ import annotations
@@ -11,12 +12,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from astro_rl.agents import LEARNERS
 from astro_rl.agents.base import AnyLearner
-from astro_rl.agents.iql import AWR_ALPHA
-from astro_rl.agents.settings import near_match
+from astro_rl.agents.settings import near_match, one_of_choices
 from astro_rl.errors import ConfigError
 from astro_rl.tasks.task import Task
-
-Preset = Literal["paper", "fql", "cpu", "tiny"]
 
 SIZES: dict[str, dict[str, Any]] = {
     "paper": {"hidden": (256,) * 3, "batch_size": 256},
@@ -25,12 +23,9 @@ SIZES: dict[str, dict[str, Any]] = {
     "tiny": {"hidden": (32,) * 2, "batch_size": 64},
 }
 
-IQL_ALPHA_WHERE_UNPUBLISHED = AWR_ALPHA
-"""The paper gives no IQL α for D4RL's antmazes; 10 is what it uses on every OGBench antmaze."""
-
 
 def learner_for(
-    name: str, *, preset: Preset = "paper", task: Task | None = None, **overrides: Any
+    name: str, *, preset: str = "paper", task: Task | None = None, **overrides: Any
 ) -> AnyLearner:
     """A learner by name: a preset's sizes, then a task's α and γ, then `overrides` by their fields' names."""
     if name not in LEARNERS:
@@ -49,19 +44,21 @@ def learner_for(
             fix=near_match(preset, SIZES),
         )
     kind = LEARNERS[name]
-    chosen = {**SIZES[preset], **task_settings(name, task, overrides), **overrides}
+    chosen = {**SIZES[preset], **task_settings(name, preset, task, overrides), **overrides}
     return kind(**checked(kind, name, chosen))
 
 
-def task_settings(name: str, task: Task | None, overrides: dict[str, Any]) -> dict[str, Any]:
+def task_settings(name: str, preset: str, task: Task | None, overrides: dict[str, Any]) -> dict[str, Any]:
     """What a task's row fixes: the discount of every learner that has one, α of the two the paper tunes."""
     if task is None or name == "bc":
         return {}
     found: dict[str, Any] = {"discount": task.discount}
     if name == "fql":
-        found |= {"alpha": task.fql_alpha, **task.fql_settings}
+        authors = task.fql_authors_alpha if preset == "fql" else None
+        found |= {"alpha": task.fql_alpha if authors is None else authors, **task.fql_settings}
+    # The table's IQL α is a temperature; another actor's α is a weight, which has to be given.
     if name == "iql" and overrides.get("actor", "awr") == "awr":
-        found["alpha"] = IQL_ALPHA_WHERE_UNPUBLISHED if task.iql_alpha is None else task.iql_alpha
+        found["alpha"] = task.iql_alpha
     return found
 
 
@@ -88,7 +85,7 @@ def _as_type(field: str, value: Any, hint: Any) -> Any:
         if get_origin(kind) is tuple and isinstance(value, list | tuple):
             return tuple(value)
         if get_origin(kind) is Literal and isinstance(value, str):
-            return value
+            return one_of_choices(field, value, get_args(kind))
         if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
         if kind in (int, bool, str, type(None)) and type(value) is kind:

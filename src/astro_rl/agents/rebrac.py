@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, Key
 from astro_rl.agents import settings
 from astro_rl.agents.base import Batch, Info, LinkedBatch
 from astro_rl.agents.losses import (
+    Coefficient,
     Scalar,
     Vector,
     reciprocal_scale,
@@ -160,14 +161,14 @@ def penalised(
     next_actions: Float[Array, "batch act"],
     data_actions: Float[Array, "batch act"],
     known: Vector,
-    alpha: float,
+    alpha: Coefficient,
 ) -> Vector:
     """min Q̄ᵢ(s', ã') − α_Q ‖ã' − a'‖²; no penalty where a trajectory ends and a' is not known."""
     return next_q - alpha * known * squared_distance(next_actions, data_actions)
 
 
 def policy_loss(
-    means: Float[Array, "batch act"], actions: Float[Array, "batch act"], policy_q: Vector, alpha: float
+    means: Float[Array, "batch act"], actions: Float[Array, "batch act"], policy_q: Vector, alpha: Coefficient
 ) -> tuple[Scalar, Info]:
     """L_π. `policy_q` = min Qᵢ(s, μ(s)) carries the gradient of μ alone."""
     q_term = -policy_q.mean() * stop_gradient(reciprocal_scale(policy_q))

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from astro_rl.agents.losses import Coefficient
 from astro_rl.errors import ConfigError
 
 
@@ -102,15 +103,19 @@ def within(
 
 
 def one_of(learner: Any, field: str, choices: tuple[str, ...]) -> None:
-    value = getattr(learner, field)
+    one_of_choices(_named(learner, field), getattr(learner, field), choices)
+
+
+def one_of_choices(field: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ConfigError(
             f"{field} has no such choice.",
-            field=_named(learner, field),
+            field=field,
             found=value,
             expected=", ".join(choices),
             fix=near_match(str(value), choices),
         )
+    return value
 
 
 def near_match(name: str, known: Iterable[str]) -> str | None:
@@ -119,7 +124,7 @@ def near_match(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean {near[0]!r}?" if near else None
 
 
-def given(value: float | None) -> float:
+def given(value: Coefficient | None) -> Coefficient:
     """A setting whose default depends on another one, which `__post_init__` has filled in."""
     if value is None:
         raise ConfigError("A setting was left without a value.", fix="construct the learner anew")
