@@ -7,7 +7,7 @@ from pathlib import Path
 
 from astro_rl.cli.output import bar, print_scores
 
-DATASET, TASK = "pointmaze-medium-stitch-v0", "pointmaze-medium-stitch-task5"
+DATASET, TASK = "pointmaze-medium-stitch-v0", "pointmaze-medium-stitch-task3"
 EPISODES, STEPS, SEEDS, EVALUATION_EPISODES = 1_000, 60_000, 2, 20
 
 
@@ -24,23 +24,30 @@ class Quickstart:
         from astro_rl.agents.presets import learner_for
         from astro_rl.collect import make_dataset
         from astro_rl.data import load
+        from astro_rl.report.value_map import value_map_of_policy
         from astro_rl.run.devices import use_all_cores
+        from astro_rl.run.policy import load_policy
         from astro_rl.run.train import Execution, TrainSettings, train
         from astro_rl.tasks import get_task, relabel
 
         use_all_cores()
-        data = self.out / "data" / f"{DATASET}.npz"
-        if not data.exists():
-            with bar("making data", EPISODES + EPISODES // 10, "episodes") as report:
-                make_dataset(DATASET, episodes=EPISODES, out=data.parent, seed=0, progress=report)
+        with bar("making data", EPISODES + EPISODES // 10, "episodes") as report:
+            data, _ = make_dataset(DATASET, episodes=EPISODES, out=self.out / "data", seed=0, progress=report)
         task = get_task(TASK)
+        dataset = relabel(load(data), task)
         result = train(
-            relabel(load(data), task),
+            dataset,
             learner_for("iql", preset="cpu", task=task),
             TrainSettings(steps=STEPS, seeds=tuple(range(SEEDS)), episodes=EVALUATION_EPISODES),
             out=self.out / "iql",
             task=task,
             execution=Execution(progress=bar),
         )
+        picture = self.out / "value.png"
+        if task.xy_indices is not None and not picture.exists():
+            title = f"{TASK}: {EPISODES:,} episodes, IQL after {STEPS:,} updates, seed 0"
+            value_map_of_policy(picture, load_policy(result.folder), dataset, task.xy_indices, title)
         print_scores(result.results, folder=result.folder, as_json=self.json)
+        if not self.json:
+            print(f"picture: {picture}")
         return 0
