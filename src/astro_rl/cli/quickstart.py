@@ -8,7 +8,9 @@ from pathlib import Path
 from astro_rl.cli.output import bar, print_scores
 
 DATASET, TASK = "pointmaze-medium-stitch-v0", "pointmaze-medium-stitch-task3"
-EPISODES, STEPS, SEEDS, EVALUATION_EPISODES = 1_000, 60_000, 2, 20
+EPISODES, STEPS, SEEDS, EVALUATION_EPISODES = 1_000, 40_000, 2, 20
+# Small and quick: a plane has two coordinates, and the whole of it has to fit into minutes on two cores.
+SMALL = {"hidden": (64, 64), "batch_size": 256, "learning_rate": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Quickstart:
         dataset = relabel(load(data), task)
         result = train(
             dataset,
-            learner_for("iql", preset="cpu", task=task),
+            learner_for("iql", preset="tiny", task=task, **SMALL),
             TrainSettings(steps=STEPS, seeds=tuple(range(SEEDS)), episodes=EVALUATION_EPISODES),
             out=self.out / "iql",
             task=task,
