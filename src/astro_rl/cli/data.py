@@ -37,7 +37,8 @@ class Inspect:
         from astro_rl.tasks import get_task, tasks_of_dataset
 
         if self.verify:
-            verify_store(self.file)
+            with bar("verifying", 1, "rows") as report:
+                verify_store(self.file, progress=report)
         dataset = load(self.file, format=self.format)
         named = [get_task(name) for name in self.task] or tasks_of_dataset(
             self.file.stem.removesuffix("-val")
@@ -55,7 +56,7 @@ class Inspect:
             found = inspect_dataset(
                 dataset,
                 task_successes={task.name: task.rewards.success for task in fitting},
-                position_columns=None,
+                position_columns=fitting[0].xy_indices if fitting else None,
                 progress=report,
             )
         if self.json:
