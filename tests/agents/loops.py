@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array
 
 from astro_rl.agents import AnyLearner, Batch, LinkedBatch
+from astro_rl.nets import Critic
 
 Network = TypeVar("Network", bound=eqx.Module)
 
@@ -23,7 +24,7 @@ COEFFICIENTS = {"alpha": 0.5, "alpha_actor": 0.5, "expectile": 0.5}
 
 
 def quick(function: Callable[..., Any], level: int = 0, **jit_options: Any) -> Callable[..., Any]:
-    """`jax.jit` for programs that run briefly: a quarter of the time to compile. Level 1 suits a thousand small updates."""
+    """`jax.jit` for programs that run briefly: a quarter of the time to compile. Level 1 suits long runs."""
     return jax.jit(function, compiler_options=_quick_options(level), **jit_options)
 
 
@@ -131,4 +132,5 @@ def outputs_of(network: Any) -> np.ndarray:
 
 
 def last_bias(network: Any) -> Array:
-    return getattr(network, "mlp", getattr(network, "members", None)).layers[-1].bias
+    mlp = network.members if isinstance(network, Critic) else network.mlp
+    return mlp.layers[-1].bias

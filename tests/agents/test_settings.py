@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from astro_rl.agents import BC, FQL, IQL, LEARNERS, TD3BC, ReBRAC
-from astro_rl.agents.presets import IQL_ALPHA_WHERE_UNPUBLISHED, learner_for
+from astro_rl.agents.presets import learner_for
 from astro_rl.agents.settings import one_of
 from astro_rl.errors import ConfigError
+from astro_rl.tasks import all_tasks
 from astro_rl.tasks.task import Task
 
 
@@ -98,10 +99,8 @@ def test_recorded_settings_build_the_same_learner(name: str) -> None:
     learner = learner_for(name, preset="cpu", task=TASK)
     recorded = dataclasses.asdict(learner)  # pyright: ignore[reportArgumentType]
     assert LEARNERS[name](**recorded) == learner
-    assert (
-        learner_for(name, **{key: list(v) if isinstance(v, tuple) else v for key, v in recorded.items()})
-        == learner
-    )
+    from_json: dict[str, Any] = json.loads(json.dumps(recorded))
+    assert learner_for(name, **from_json) == learner
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -123,10 +122,19 @@ def test_the_task_gives_discount_and_alpha() -> None:
     assert learner_for("bc", task=TASK) == BC()
 
 
-def test_where_the_paper_gives_no_alpha_the_preset_says_what_is_used() -> None:
-    d4rl = dataclasses.replace(TASK, suite="d4rl", iql_alpha=None)
-    learner: Any = learner_for("iql", task=d4rl)
-    assert learner.alpha == IQL_ALPHA_WHERE_UNPUBLISHED == 10.0
+def test_the_fql_preset_takes_its_authors_alpha_where_they_have_one() -> None:
+    theirs = dataclasses.replace(TASK, fql_authors_alpha=300.0)
+    alphas: list[Any] = [learner_for("fql", preset=preset, task=theirs) for preset in ("paper", "cpu", "fql")]
+    assert [learner.alpha for learner in alphas] == [30.0, 30.0, 300.0]
+    none: Any = learner_for("fql", preset="fql", task=TASK)
+    assert none.alpha == 30.0
+
+
+def test_every_task_of_the_table_gives_every_learner() -> None:
+    for task in all_tasks():
+        for name in LEARNERS:
+            learner = learner_for(name, preset="tiny", task=task)
+            assert learner.discount == (1.0 if name == "bc" else task.discount)
 
 
 def test_a_tasks_temperature_is_not_taken_for_ddpgbc_weight() -> None:

@@ -1,8 +1,8 @@
 """Learners with published settings: how large comes from a preset, α and γ from the task.
 
 The paper gives network sizes, learning rate, batch size, α and γ, and follows FQL's authors for the rest; so presets
-differ in size, and what FQL's authors set for a task (`fql_settings`) holds in all of them. The one exception is FQL's α
-under the preset `fql`, which is its authors' own where they have one: on three tasks the paper uses another.
+differ in size, and what FQL's authors set for a task (`fql_settings`) holds in all of them. The one exception is
+FQL's α under the preset `fql`: its authors' own where they have one, which on some tasks is not the paper's.
 """
 
 from __future__ import annotations
