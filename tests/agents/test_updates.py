@@ -97,6 +97,28 @@ def test_iql_value_falls_where_it_is_too_high() -> None:
     assert outputs_of(state.value) == pytest.approx(6.0 - RATE, abs=1e-5)
 
 
+def test_policy_losses_move_no_value() -> None:
+    """Where V and Q already are what they are regressed to, only the policy moves."""
+    # y = 1 + 0.5 · 2 = 2 everywhere, and V = Q = Q̄ = 2
+    data = plain(batch(masks=(1.0, 1.0)))
+    iql = IQL(**SMALL, alpha=1.0)
+    state = iql_state(iql)._replace(
+        value=constant(iql_state(iql).value, 2.0),
+        critic=constant(iql_state(iql).critic, [2.0, 2.0]),
+        target_critic=constant(iql_state(iql).critic, [2.0, 2.0]),
+    )
+    after, _ = update(iql, state, data, KEY)
+    assert outputs_of(after.value) == pytest.approx(2.0, abs=1e-7)
+    assert outputs_of(after.critic) == pytest.approx(2.0, abs=1e-7)
+    assert outputs_of(after.actor) == pytest.approx(RATE, abs=1e-5)
+
+    fql = FQL(**SMALL)
+    state = init(fql)
+    at_rest = constant(state.critic, [2.0, 2.0])
+    after, _ = update(fql, state._replace(critic=at_rest, target_critic=at_rest), data, KEY)
+    assert outputs_of(after.critic) == pytest.approx(2.0, abs=1e-7)
+
+
 def critic_that_likes(critic: Any, slope: float) -> Any:
     """A critic with one linear path from the action: Qᵢ = slope · gelu(a + 3) ≈ slope · (a + 3)."""
     zeros = jax.tree.map(jnp.zeros_like, critic)

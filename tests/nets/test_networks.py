@@ -124,5 +124,12 @@ def test_normaliser_has_the_moments_of_all_rows_seen(
     assert np.allclose(normaliser.variance, flat.var(0), rtol=1e-2, atol=1e-3 * scale**2)
 
 
+def test_normalised_rows_have_mean_0_and_deviation_1() -> None:
+    rows = 50.0 + 4.0 * jax.random.normal(KEY, (256, 3))
+    normalised = np.asarray(Normaliser.init(3).include(rows)(rows))
+    assert np.allclose(normalised.mean(0), 0, atol=1e-3)
+    assert np.allclose(normalised.std(0), 1, atol=1e-3)
+
+
 def test_a_fresh_normaliser_changes_nothing_much() -> None:
     assert np.allclose(Normaliser.init(2)(jnp.array([[1.0, -2.0]])), [[1, -2]], rtol=2e-3)
