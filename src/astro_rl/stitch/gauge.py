@@ -20,6 +20,9 @@ from astro_rl.temporal.steps import steps_from_distance
 MOVING_SHARE = 0.5
 """A window counts as moving if it covers at least this share of what the fastest twentieth of windows cover."""
 
+STANDSTILL = 1e-3
+"""Learned steps below which a window has not moved."""
+
 
 @dataclass(frozen=True)
 class Gauge:
@@ -31,8 +34,8 @@ class Gauge:
     literal: bool = False
 
     def __call__(
-        self, a: Float[Array, "*batch latent"], b: Float[Array, "*batch latent"]
-    ) -> Float[Array, "*batch"]:
+        self, a: Float[Array, "*#batch latent"], b: Float[Array, "*#batch latent"]
+    ) -> Float[Array, "..."]:
         return self.from_distance(distance(a, b))
 
     def from_distance(self, raw: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
@@ -53,7 +56,7 @@ def fit_gauge(
     learned = np.asarray(Gauge(discount)(jnp.asarray(first), jnp.asarray(last)))
     fast = float(np.quantile(learned, 0.95))
     moving = learned[learned >= MOVING_SHARE * fast]
-    if fast <= 0 or len(moving) == 0:
+    if fast < STANDSTILL:
         raise DataError(
             "No window of the dataset moves in temporal-distance space, so its pace cannot be measured.",
             found=f"95 % of windows of {steps} steps are at most {fast:.3g} learned steps long",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -74,7 +75,7 @@ def own_bias(
             stop = min(start + CHUNK_ROWS, rows - lag)
             apart = latents[start + lag : stop + lag] - latents[start:stop]
             raw = np.sqrt(np.einsum("ij,ij->i", apart, apart))
-            biases[start:stop] = np.abs(lag - np.asarray(gauge.from_distance(raw)))
+            biases[start:stop] = np.abs(lag - np.asarray(gauge.from_distance(jnp.asarray(raw))))
         running = np.concatenate([[0.0], np.cumsum(biases)])
         width = segment - lag
         firsts = np.arange(max(rows - segment + 1, 0))

@@ -49,6 +49,6 @@ class Encoder(eqx.Module):
         return self.layers[-1].linear(x)
 
 
-def distance(a: Float[Array, "*batch latent"], b: Float[Array, "*batch latent"]) -> Float[Array, "*batch"]:
+def distance(a: Float[Array, "*#batch latent"], b: Float[Array, "*#batch latent"]) -> Float[Array, "..."]:
     """‖a − b‖₂, eq. (2). The floor keeps the gradient finite where both are the same point."""
     return jnp.sqrt(jnp.maximum(jnp.square(a - b).sum(axis=-1), 1e-12))

@@ -7,7 +7,7 @@ one state, any data, the same rule that step number and key alone decide every d
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ State = TypeVar("State")
 Data_contra = TypeVar("Data_contra", contravariant=True)
 
 
+@runtime_checkable
 class Fittable(Protocol[State, Data_contra]):
     """A frozen, hashable record of hyperparameters with an update that draws its own batch."""
 
