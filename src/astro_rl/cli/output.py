@@ -24,7 +24,7 @@ def print_table(title: str | None, header: Sequence[str], rows: Sequence[Sequenc
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*header, title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(*header, title=title, box=box.SIMPLE_HEAD, title_justify="left", show_header=any(header))
     for row in rows:
         table.add_row(*("" if cell is None else str(cell) for cell in row))
     console = Console()
