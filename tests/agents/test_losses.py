@@ -1,6 +1,7 @@
 """Every loss against arithmetic worked by hand."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -103,12 +104,20 @@ def test_iql_ddpgbc_loss_climbs_normalised_q_and_imitates() -> None:
     assert loss == pytest.approx(0.5 + 0.1 * (LOG_2PI / 2 + 0.25))
 
 
-def test_ddpgbc_scale_carries_no_gradient() -> None:
-    # ∂/∂Qᵢ of −mean(Q) · stop(1 / mean|Q|) = −½ · ½ for both; with the scale inside, it would be 0 here.
-    def loss(q: jax.Array) -> jax.Array:
-        return ddpgbc_loss(jnp.zeros((2, 1)), jnp.zeros((2, 1)), q, 0.1)[0]
-
-    assert jax.grad(loss)(floats(2, 2)).tolist() == [-0.25, -0.25]
+@pytest.mark.parametrize(
+    ("policy_loss", "slope"),
+    [
+        (lambda q, zeros: ddpgbc_loss(zeros, zeros, q, 0.1), -0.25),
+        (lambda q, zeros: one_step_loss(zeros, zeros, q, 1.0, normalise_q=True), -0.25),
+        (lambda q, zeros: td3bc_policy_loss(zeros, zeros, q, 2.0), -0.5),
+        (lambda q, zeros: rebrac_policy_loss(zeros, zeros, q, 0.1), -0.25),
+    ],
+    ids=["ddpgbc", "fql", "td3bc", "rebrac"],
+)
+def test_the_scale_of_q_carries_no_gradient(policy_loss: Any, slope: float) -> None:
+    # ∂/∂Qᵢ of −α mean(Q) · stop(1 / mean|Q|) at Q = (2, 2) is −α · ½ · ½; with the scale inside, it would be 0.
+    gradient = jax.grad(lambda q: policy_loss(q, jnp.zeros((2, 1)))[0])(floats(2, 2))
+    assert gradient.tolist() == [slope, slope]
 
 
 def test_fql_aggregation() -> None:
