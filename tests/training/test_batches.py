@@ -51,7 +51,7 @@ def test_a_mixture_holds_each_source_in_its_share() -> None:
     assert (np.asarray(batch.observations)[:, 0] >= 100).sum() == 3
 
 
-@given(st.integers(4, 512), st.lists(st.floats(0.3, 1.0), min_size=1, max_size=4))
+@given(st.integers(32, 512), st.lists(st.floats(0.3, 1.0), min_size=1, max_size=4))
 def test_mixture_counts_fill_the_batch_within_one_row_of_the_exact_share(
     size: int, shares: list[float]
 ) -> None:

@@ -9,7 +9,7 @@ def use_all_cores() -> None:
     """Show JAX each CPU core as a device. Has to run before JAX is used; afterwards, and with a GPU, it
     changes nothing.
 
-    Measured on two cores (docs/speed.md): four seeds at 3×256 train 1.3 to 1.4 times as fast as on one device that uses
+    Measured on two cores (`make bench`): four seeds at 3×256 train 1.3 to 1.4 times as fast as on one device that uses
     two threads, because a thread a matrix product is better than two threads that share one.
     """
     import jax
