@@ -8,7 +8,7 @@ from pathlib import Path
 from astro_rl.cli.output import bar, print_scores
 
 DATASET, TASK = "pointmaze-medium-stitch-v0", "pointmaze-medium-stitch-task3"
-EPISODES, STEPS, SEEDS, EVALUATION_EPISODES = 1_000, 40_000, 2, 20
+EPISODES, STEPS, SEEDS, EVALUATION_EPISODES = 1_000, 100_000, 2, 20
 # Small and quick: a plane has two coordinates, and the whole of it has to fit into minutes on two cores.
 SMALL = {"hidden": (64, 64), "batch_size": 256, "learning_rate": 1e-3}
 

@@ -116,8 +116,8 @@ def _updates(learner: Learner[Any], steps: int, batch_of: Any) -> Any:
 def _for_each_seed(one_seed: Any, *per_seed: Any) -> Any:
     """All seeds of a device: at once on an accelerator, one after the other on a CPU core.
 
-    A core gains nothing from a mapped axis, and XLA's CPU backend picks slower kernels for it: one mapped seed of IQL at
-    3×256 runs at 47 updates/s where an unmapped one runs at 64 (docs/method/learners.md).
+    A core gains nothing from a mapped axis, and XLA's CPU backend picks slower kernels for it: one mapped seed
+    of IQL at 3×256 runs at 47 updates/s where an unmapped one runs at 64 (docs/method/learners.md).
     """
     if jax.default_backend() == "cpu":
         return jax.lax.map(lambda own: one_seed(*own), per_seed)
