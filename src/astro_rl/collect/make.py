@@ -24,7 +24,7 @@ _SUFFIX = {"ogbench": ".npz", "store": ".astro"}
 def make_dataset(
     name: str,
     *,
-    out: Path,
+    out: str | Path,
     episodes: int | None = None,
     val_episodes: int | None = None,
     seed: int = 0,
