@@ -1,0 +1,1 @@
+"""Augmentation: chains completed by the models, made into a dataset with lineage."""
