@@ -2,8 +2,10 @@
 
     L_diff = E ‖ τˢ − τ̃ˢ(τˢ_t, s₀, τᵃ, t) ‖²                                                          eq. (13)
 
-The network answers with the clean sequence. The paper lets it answer with ε and converts, τ̃ = (τ_t − √(1−ᾱ)
-ε)/√ᾱ; that is `predicts="noise"`, whose errors are amplified without bound where little signal is left.
+The paper lets the network answer with ε and converts, τ̃ = (τ_t − √(1−ᾱ) ε)/√ᾱ; that is `predicts="noise"`,
+whose errors are amplified without bound where little signal is left. `clean` answers with the sequence itself;
+`velocity` with what is missing from the noisy one, τ̃ = √ᾱ τ_t + √(1−ᾱ) v, so that where little noise is left little can
+go wrong.
 
 Our addition (`step_weight`): the change from one state to the next is regressed too, each dimension in units
 of its own typical step. Downstream learners see transitions, not sequences: an error that is small against a
@@ -45,7 +47,7 @@ class Dynamics:
     action_dim: int
     net: DiTConfig = field(default_factory=DiTConfig)
     schedule: Schedule = field(default_factory=Schedule)
-    predicts: Literal["clean", "noise"] = "clean"
+    predicts: Literal["clean", "noise", "velocity"] = "velocity"
     step_weight: float = 0.1
     batch_size: int = 64
     learning_rate: float = 3e-4
@@ -103,7 +105,10 @@ class Dynamics:
             jnp.concatenate([given, beside, actions], axis=-1), level, jnp.zeros((len(level), 1))
         )
         if self.predicts == "noise":
-            answer = clean_from_noise(self.schedule, noisy, level, answer)
+            answer = clean_from_noise(self.schedule, given, level, answer)
+        elif self.predicts == "velocity":
+            signal = self.schedule.alpha_bar(level)[:, None, None]
+            answer = jnp.sqrt(signal) * given + jnp.sqrt(1 - signal) * answer
         return answer.at[:, 0].set(first)
 
     def rollout(

@@ -3,7 +3,8 @@
 Consecutive steps may share a token (`patch`): attention over 30 tokens instead of 180 is what makes a CPU
 usable. A patch of ant states does not fit through one token without loss, so each step keeps its own
 embedding, which meets the transformer's answer again at the output; the tokens only carry what steps have to
-tell one another.
+tell one another over a distance. What neighbours have to tell one another (one step of the dynamics) does not
+need tokens at all: stem and head see `reach` steps to either side.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class DiTConfig:
     patch: int = 6
     step_width: int = 96
     """Width of the per-step stem and skip."""
+    reach: int = 1
+    """Steps to either side that stem and head see. 0: a step sees others through tokens only."""
     mlp_ratio: int = 4
 
     def __post_init__(self) -> None:
@@ -38,6 +41,8 @@ class DiTConfig:
             )
         if min(self.width, self.depth, self.heads, self.patch, self.step_width, self.mlp_ratio) < 1:
             raise ConfigError("Sizes of a transformer must be positive.", found=self)
+        if self.reach < 0:
+            raise ConfigError("A reach cannot be negative.", field="reach", found=self.reach)
 
 
 class Linear(eqx.Module):
@@ -107,6 +112,7 @@ class DiT(eqx.Module):
     extras: Linear
     split: Linear
     final_modulation: Linear
+    meet: Linear
     final: Linear
     config: DiTConfig = eqx.field(static=True)
 
@@ -115,13 +121,13 @@ class DiT(eqx.Module):
         cls, key: Key[Array, ""], config: DiTConfig, features: int, outputs: int, extras: int = 1
     ) -> DiT:
         """`extras`: numbers besides the noise level that condition the whole sequence, such as the embedded δ."""
-        keys = jax.random.split(key, 9)
-        width, step = config.width, config.step_width
+        keys = jax.random.split(key, 10)
+        width, step, seen = config.width, config.step_width, 2 * config.reach + 1
         blocks = jax.vmap(lambda block_key: Block.init(block_key, config))(
             jax.random.split(keys[0], config.depth)
         )
         return cls(
-            stem=Linear.init(keys[1], features, step),
+            stem=Linear.init(keys[1], seen * features, step),
             merge=Linear.init(keys[2], config.patch * step, width),
             blocks=blocks,
             level_in=Linear.init(keys[3], LEVEL_FEATURES, width),
@@ -129,6 +135,7 @@ class DiT(eqx.Module):
             extras=Linear.init(keys[5], extras, width),
             split=Linear.init(keys[6], width, config.patch * step),
             final_modulation=Linear.init(keys[7], width, 2 * step, zero=True),
+            meet=Linear.init(keys[9], seen * 2 * step, 2 * step),
             final=Linear.init(keys[8], 2 * step, outputs, zero=True),
             config=config,
         )
@@ -150,7 +157,7 @@ class DiT(eqx.Module):
         condition = jax.nn.silu(
             self.level_out(jax.nn.silu(self.level_in(level_features(level)))) + self.extras(extras)
         )
-        own = jax.nn.gelu(self.stem(steps))
+        own = jax.nn.gelu(self.stem(beside(steps, self.config.reach)))
         tokens = self.merge(own.reshape(batch, length // patch, -1)) + positions(
             length // patch, self.config.width
         )
@@ -162,7 +169,17 @@ class DiT(eqx.Module):
         heard = self.split(layer_norm(tokens)).reshape(batch, length, -1)
         shift, scale = jnp.split(self.final_modulation(condition)[:, None, :], 2, axis=-1)
         heard = layer_norm(heard) * (1 + scale) + shift
-        return self.final(jax.nn.gelu(jnp.concatenate([heard, own], axis=-1)))
+        met = self.meet(beside(jnp.concatenate([heard, own], axis=-1), self.config.reach))
+        return self.final(jax.nn.gelu(met))
+
+
+def beside(steps: Float[Array, "batch length features"], reach: int) -> Float[Array, "batch length wider"]:
+    """Each step with the `reach` steps before and after it; beyond the ends there are zeros."""
+    if reach == 0:
+        return steps
+    length = steps.shape[1]
+    padded = jnp.pad(steps, ((0, 0), (reach, reach), (0, 0)))
+    return jnp.concatenate([padded[:, i : i + length] for i in range(2 * reach + 1)], axis=-1)
 
 
 LEVEL_FEATURES = 64

@@ -1,0 +1,1 @@
+"""The stitch planner: actions that join known pieces, proposed, tried in the dynamics model and corrected."""
