@@ -12,7 +12,7 @@ help:
 	@echo "make quickstart   make a small dataset, train on it, evaluate, say where the results lie"
 	@echo "make test         run the tests"
 	@echo "make lint         ruff and pyright"
-	@echo "make bench        measure speed on this machine (run nothing else meanwhile)"
+	@echo "make bench        measure speed on this machine (run nothing else meanwhile); PARTS=updates: a part of it"
 	@echo "make lock         write constraints.txt from what is installed now"
 
 $(BIN)/python:
@@ -42,7 +42,7 @@ format: $(DEV_READY)
 	$(BIN)/ruff format .
 
 bench: $(DEV_READY)
-	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python -m benchmarks.speed $(PARTS)
 
 # Versions only: no index addresses, no hashes.
 lock: $(DEV_READY)

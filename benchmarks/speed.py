@@ -1,101 +1,93 @@
-"""How fast is it here? `make bench`. Run nothing else meanwhile; compare figures of one run with each other only."""
+"""How fast is it here? `make bench`, or `python -m benchmarks.speed updates` for a part of it.
+
+Run nothing else meanwhile, and compare figures of one run with each other only.
+"""
 
 from __future__ import annotations
 
 import json
-import tempfile
-import time
+import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from astro_rl.run.devices import use_all_cores
 
 use_all_cores()
 
-import jax  # noqa: E402
-import numpy as np  # noqa: E402
+from benchmarks import generation, storage, updates  # noqa: E402
 
-import astro_rl  # noqa: E402
-from astro_rl.agents import LEARNERS  # noqa: E402
 from astro_rl.cli.output import print_table  # noqa: E402
-from astro_rl.data import open_store, write_store  # noqa: E402
 from astro_rl.run.fingerprint import fingerprint  # noqa: E402
-from astro_rl.training import (  # noqa: E402
-    StreamData,
-    device_data,
-    init_states,
-    replicate,
-    seed_keys,
-    train_chunk,
-    train_chunk_streamed,
-)
-
-OBSERVATION_DIM, ACTION_DIM, TRAJECTORIES, LENGTH = 29, 8, 1_000, 200
-UPDATES = 100
 
 
-def random_dataset() -> astro_rl.Dataset:
-    """Ant-sized rows. Their values do not matter to speed."""
-    generator = np.random.default_rng(0)
-    rows = TRAJECTORIES * (LENGTH + 1)
-    return astro_rl.from_arrays(
-        generator.normal(size=(rows, OBSERVATION_DIM)).astype(np.float32),
-        generator.uniform(-1, 1, (rows, ACTION_DIM)).astype(np.float32),
-        offsets=np.arange(TRAJECTORIES + 1) * (LENGTH + 1),
-        rewards=np.full(rows, -1.0, np.float32),
+def measure_updates() -> Any:
+    rows = updates.updates_beside_products(updates.random_dataset())
+    print_table(
+        "Updates, batches drawn included",
+        ("learner", "updates/s", "GFLOP an update", "% of the matrix products' peak"),
+        [(label, f"{rate:,.1f}", f"{flop:.2f}", f"{share:.0f}") for label, rate, flop, share in rows],
     )
+    return rows
 
 
-def seconds(work: Callable[[], Any], repeats: int = 3) -> float:
-    """The fastest of a few: what else the machine did only ever makes it slower."""
-    jax.block_until_ready(work())
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        jax.block_until_ready(work())
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+def measure_learners() -> Any:
+    rates = updates.updates_of_all_learners(updates.random_dataset())
+    table = [(name, f"{rate:,.0f}") for name, rate in rates.items()]
+    print_table("All learners, 3 x 128, 2 seeds", ("learner", "updates/s"), table)
+    return rates
 
 
-def updates_a_second(
-    name: str, preset: Any, seeds: int, dataset: astro_rl.Dataset, *, stream: bool = False
-) -> float:
-    learner = astro_rl.learner_for(name, preset=preset)
-    keys = seed_keys(tuple(range(seeds)))
-    states = init_states(learner, keys, OBSERVATION_DIM, ACTION_DIM)
-    run: Any = train_chunk_streamed if stream else train_chunk
-    source: Any = StreamData(dataset) if stream else replicate(device_data(dataset), seeds)
-
-    def chunk() -> Any:
-        nonlocal states
-        states, info = run(learner, states, keys, 0, (source,), counts=(learner.batch_size,), steps=UPDATES)
-        return info
-
-    return seeds * UPDATES / seconds(chunk)
+def measure_map() -> Any:
+    slower = updates.slowdown_of_the_map(updates.random_dataset())
+    table = [(name, f"{percent:+.1f}") for name, percent in slower.items()]
+    print_table("A step from the memory map, beside one from memory", ("learner", "% longer"), table)
+    return slower
 
 
-def main() -> None:
-    dataset = random_dataset()
-    results: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder) / "x.astro"
-        write_store(dataset, store)
-        results["open a store (ms)"] = 1e3 * seconds(lambda: open_store(store).n_rows)
-        mapped = open_store(store)
-        for name in ("iql", "fql"):
-            for seeds in (1, 2, 4):
-                results[f"{name}, paper size, {seeds} seed(s): updates/s"] = updates_a_second(
-                    name, "paper", seeds, dataset
-                )
-        for name in LEARNERS:
-            results[f"{name}, cpu size, 2 seeds: updates/s"] = updates_a_second(name, "cpu", 2, dataset)
-        results["iql, cpu size, 2 seeds, streamed from disk: updates/s"] = updates_a_second(
-            "iql", "cpu", 2, mapped, stream=True
+def measure_store() -> Any:
+    found = storage.opening()
+    table = [
+        ("rows", f"{found['rows']:,}"),
+        ("time (ms)", f"{found['ms']:.1f}"),
+        ("most memory the process ever held, imports included (MB)", f"{found['mb']:.0f}"),
+    ]
+    print_table("Opening a store", ("", ""), table)
+    return found
+
+
+def measure_generation() -> Any:
+    rates = generation.all_rates()
+    header = ("dataset", "OGBench's loop", "data make", "ratio", "data make, by the clock, all cores")
+    table = [
+        (
+            name,
+            f"{r['loop']:,.0f}",
+            f"{r['make']:,.0f}",
+            f"{r['make'] / r['loop']:.2f}",
+            f"{r['make_wall']:,.0f}",
         )
-    print_table(None, ("what", "figure"), [(name, f"{value:,.1f}") for name, value in results.items()])
-    print(json.dumps({"figures": results, "environment": fingerprint()}, indent=2))
+        for name, r in rates.items()
+    ]
+    print_table("Making data, rows for each second of processor time", header, table)
+    return rates
+
+
+PARTS: dict[str, Callable[[], Any]] = {
+    "updates": measure_updates,
+    "learners": measure_learners,
+    "map": measure_map,
+    "store": measure_store,
+    "generation": measure_generation,
+}
+
+
+def main(chosen: list[str]) -> None:
+    unknown = [name for name in chosen if name not in PARTS]
+    if unknown:
+        raise SystemExit(f"no part is called {unknown[0]}; there are {', '.join(PARTS)}")
+    figures = {name: PARTS[name]() for name in chosen or PARTS}
+    print(json.dumps({"figures": figures, "environment": fingerprint()}, indent=2))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

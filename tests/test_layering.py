@@ -6,7 +6,18 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "astro_rl"
-NUMERICS = ("data", "tasks", "nets", "agents", "training", "temporal", "stitch", "dynamics", "diffusion", "planner")
+NUMERICS = (
+    "data",
+    "tasks",
+    "nets",
+    "agents",
+    "training",
+    "temporal",
+    "stitch",
+    "dynamics",
+    "diffusion",
+    "planner",
+)
 FORBIDDEN_ROOMS = ("cli", "run", "envs", "collect", "evaluate", "progress")
 FORBIDDEN_PACKAGES = (
     "tyro",

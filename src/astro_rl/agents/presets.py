@@ -75,10 +75,10 @@ def checked(kind: type, name: str, chosen: dict[str, Any]) -> dict[str, Any]:
                 expected=", ".join(fields),
                 fix=near_match(key, fields),
             )
-    return {key: _as_type(f"{name}.{key}", value, fields[key]) for key, value in chosen.items()}
+    return {key: as_type(f"{name}.{key}", value, fields[key]) for key, value in chosen.items()}
 
 
-def _as_type(field: str, value: Any, hint: Any) -> Any:
+def as_type(field: str, value: Any, hint: Any) -> Any:
     """Whole numbers serve as numbers and lists as tuples, as they come from a command line or a JSON file."""
     allowed = get_args(hint) if get_origin(hint) not in (tuple, Literal) and get_args(hint) else (hint,)
     for kind in allowed:

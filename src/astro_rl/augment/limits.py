@@ -46,7 +46,8 @@ class RealLimits:
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> RealLimits:
-        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in saved.items()})
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in saved.items()}
+        return cls(**values)
 
 
 def quantiles(values: Float[np.ndarray, "windows"]) -> tuple[float, ...]:

@@ -20,13 +20,13 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from astro_rl.diffusion.sampling import Sampler, sample
 from astro_rl.diffusion.schedule import Schedule, clean_from_noise, noised
 from astro_rl.dynamics.sequences import SequenceData, draw_sequences
 from astro_rl.nets.dit import DiT, DiTConfig
-from astro_rl.training.optimise import adamw, averaged, copied, descend, init_optimiser
+from astro_rl.training.optimise import adamw, copied, descend, init_optimiser, settled
 
 Info = dict[str, Float[Array, ""]]
 
@@ -36,6 +36,7 @@ class DynamicsState(NamedTuple):
     average: DiT
     """Exponential moving average of the weights: what is used after training."""
     optimiser: optax.OptState
+    updates: Int[Array, ""]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,9 @@ class Dynamics:
     def init(self, key: Key[Array, ""]) -> DynamicsState:
         features = 2 * self.observation_dim + self.action_dim
         network = DiT.init(key, self.net, features, self.observation_dim)
-        return DynamicsState(network, copied(network), init_optimiser(self._optimiser(), network))
+        return DynamicsState(
+            network, copied(network), init_optimiser(self._optimiser(), network), jnp.int32(0)
+        )
 
     def update(
         self, state: DynamicsState, data: SequenceData, key: Key[Array, ""]
@@ -70,8 +73,8 @@ class Dynamics:
             state.network, states, actions, level, noise, data.step_scale
         )
         network, optimiser = descend(self._optimiser(), state.network, state.optimiser, gradients)
-        average = averaged(state.average, network, self.average_rate)
-        return DynamicsState(network, average, optimiser), info
+        average = settled(state.average, network, self.average_rate, state.updates)
+        return DynamicsState(network, average, optimiser, state.updates + 1), info
 
     def loss(
         self,

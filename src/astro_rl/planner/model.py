@@ -16,7 +16,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from astro_rl.diffusion.schedule import Schedule, noised
 from astro_rl.dynamics.model import Dynamics
@@ -26,7 +26,7 @@ from astro_rl.nets.dit import DiT, DiTConfig
 from astro_rl.planner.feedback import Deviation, Feedback
 from astro_rl.planner.masks import draw_patterns
 from astro_rl.stitch.geometry import ChainShape
-from astro_rl.training.optimise import adamw, averaged, copied, descend, init_optimiser
+from astro_rl.training.optimise import adamw, copied, descend, init_optimiser, settled
 
 Info = dict[str, Float[Array, ""]]
 
@@ -43,6 +43,7 @@ class PlannerState(NamedTuple):
     average: DiT
     """Exponential moving average of the weights: what is used after training."""
     optimiser: optax.OptState
+    updates: Int[Array, ""]
 
 
 class Noise(NamedTuple):
@@ -103,7 +104,9 @@ class Planner:
         features = self.action_dim + self.observation_dim + 1
         features += self.feedback.step_channels(self.observation_dim)
         network = DiT.init(key, self.net, features, self.action_dim, extras=2)
-        return PlannerState(network, copied(network), init_optimiser(self._optimiser(), network))
+        return PlannerState(
+            network, copied(network), init_optimiser(self._optimiser(), network), jnp.int32(0)
+        )
 
     def update(
         self, state: PlannerState, data: PlannerData, key: Key[Array, ""]
@@ -123,7 +126,8 @@ class Planner:
             state.network, data.dynamics_network, states, known, actions, noise
         )
         network, optimiser = descend(self._optimiser(), state.network, state.optimiser, gradients)
-        return PlannerState(network, averaged(state.average, network, self.average_rate), optimiser), info
+        average = settled(state.average, network, self.average_rate, state.updates)
+        return PlannerState(network, average, optimiser, state.updates + 1), info
 
     def draw_noise(
         self,

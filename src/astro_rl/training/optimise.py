@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import Array
 
 Network = TypeVar("Network")
 
@@ -34,9 +35,16 @@ def descend(
     return moved, state
 
 
-def averaged(average: Network, network: Network, rate: float) -> Network:
+def averaged(average: Network, network: Network, rate: float | Array) -> Network:
     """θ̄ ← (1 − rate) θ̄ + rate θ: a target network, or the weights that are used after training."""
     return jax.tree.map(lambda slow, fast: (1 - rate) * slow + rate * fast, average, network)
+
+
+def settled(average: Network, network: Network, rate: float, updates: Array) -> Network:
+    """The moving average after `updates` of them, which forgets its random beginning: the first weights count as any
+    other tenth, not for 1 / rate updates."""
+    count = updates.astype(jnp.float32)
+    return averaged(average, network, jnp.maximum(rate, 9.0 / (10.0 + count)))
 
 
 def copied(network: Network) -> Network:

@@ -1,0 +1,32 @@
+"""The last check: each completion is kept, cut at its junction, or rejected with a reason."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Int
+
+from astro_rl.augment.check import Errors
+from astro_rl.augment.limits import RealLimits
+from astro_rl.augment.options import GenerateSettings
+
+KEPT, CUT, DEVIATES, MISSTEPS, NOT_FINITE = range(5)
+
+REASONS = {
+    DEVIATES: "deviation above that of real windows",
+    MISSTEPS: "step error above that of real windows",
+    NOT_FINITE: "not finite",
+}
+
+
+def judge(errors: Errors, limits: RealLimits, settings: GenerateSettings) -> Int[np.ndarray, "jobs"]:
+    """One verdict a completion. CUT is `anchored`'s alone: what was generated stays, the junction goes."""
+    verdict = np.full(len(errors.deviation), KEPT)
+    if settings.mode == "anchored":
+        apart = errors.jump > limits.at("jump", settings.jump_quantile)
+        if limits.jump_xy is not None:
+            apart |= errors.jump_xy > limits.at("jump_xy", settings.jump_quantile)
+        verdict[apart] = CUT
+    verdict[errors.step_error > limits.at("step_error", settings.step_quantile)] = MISSTEPS
+    verdict[errors.deviation > limits.at("deviation", settings.deviation_quantile)] = DEVIATES
+    verdict[~np.isfinite(errors.deviation)] = NOT_FINITE
+    return verdict
