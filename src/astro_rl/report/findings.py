@@ -108,6 +108,28 @@ def headline(story: RunStory) -> str:
     return f"{story.augmented.trajectories:,} longer trajectories stitched from {fragments}"
 
 
+def standing(story: RunStory) -> str:
+    """How many seeds stand behind the page, and whether they are enough to claim anything."""
+    if not story.scores:
+        return "No learner was evaluated for this page. It shows data, and claims nothing about scores."
+    seeds = min(len(arm) for scores in story.scores for arm in scores.arms.values())
+    told = f"{seeds} seed{'s stand' if seeds != 1 else ' stands'} behind each score"
+    if len({len(arm) for scores in story.scores for arm in scores.arms.values()}) > 1:
+        told = f"At least {told}"
+    if seeds < ENOUGH_SEEDS:
+        return (
+            f"{told}: too few to claim anything. Read the scores as an example of the path, not as evidence."
+        )
+    if not comparisons(story):
+        return f"{told}. There is one arm only, so nothing is compared."
+    clear = sum(found.verdict in ("gain", "loss") for found in comparisons(story))
+    total = len(comparisons(story))
+    return (
+        f"{told}, enough to call a difference clear where its 95 % interval leaves out 0: "
+        f"{clear} of {total} comparison{'s' if total != 1 else ''}."
+    )
+
+
 def comparisons(story: RunStory) -> tuple[Comparison, ...]:
     return tuple(found for scores in story.scores for found in compare(scores))
 

@@ -4,12 +4,12 @@
   const plane = data.plane;
   const each = (selector, act, within = document) => within.querySelectorAll(selector).forEach(act);
 
-  // Where on the plane a pointer is.
+  // Where on the plane a pointer is, also where only a part of it is shown.
   const place = (svg, event) => {
-    const box = svg.getBoundingClientRect();
+    const box = svg.getBoundingClientRect(), seen = svg.viewBox.baseVal;
     return [
-      plane.x0 + ((event.clientX - box.left) / box.width) * (plane.x1 - plane.x0),
-      plane.y1 - ((event.clientY - box.top) / box.height) * (plane.y1 - plane.y0),
+      plane.x0 + seen.x + ((event.clientX - box.left) / box.width) * seen.width,
+      plane.y1 - seen.y - ((event.clientY - box.top) / box.height) * seen.height,
     ];
   };
   const put = (mark, x, y) => {
@@ -17,7 +17,11 @@
     mark.setAttribute("cy", plane.y1 - y);
     mark.removeAttribute("visibility");
   };
-  const told = (value) => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(1)).replace("-", "−");
+  const minus = (text) => text.replace("-", "−");
+  const told = (value) => {
+    const size = Math.abs(value);
+    return minus(size >= 100 ? value.toFixed(0) : size >= 1 || size === 0 ? value.toFixed(1) : value.toPrecision(2));
+  };
 
   // Maps of numbers: all maps of a group answer together.
   each("[data-fields]", (group) => {
@@ -32,7 +36,7 @@
         if (value !== null) parts.push(`${field.name} ${told(value)}`);
         put(svg.querySelector(".probe"), x, y);
       }, group);
-      readout.textContent = `x ${told(x)}, y ${told(y)}: ${parts.length ? parts.join(", ") : "nothing recorded here"}`;
+      readout.textContent = `x ${minus(x.toFixed(1))}, y ${minus(y.toFixed(1))}: ${parts.length ? parts.join(", ") : "nothing recorded here"}`;
     };
     each("svg[data-field]", (svg) => {
       const move = (event) => look(...place(svg, event));
@@ -51,7 +55,16 @@
     const main = viewer.querySelector(".main svg.map"), chosen = main.querySelector(".chosen");
     const walker = main.querySelector(".walker"), readout = viewer.querySelector(".readout");
     const slider = viewer.querySelector("input[type=range]"), thumbs = [...viewer.querySelectorAll(".thumb")];
-    let now = 0;
+    const about = viewer.querySelector(".about"), zoom = viewer.querySelector("[data-zoom]");
+    const width = plane.x1 - plane.x0, height = plane.y1 - plane.y0;
+    let now = 0, closer = 1;
+    // Around the state that the slider stands at, and never beyond the plane.
+    const frame = () => {
+      const { xy } = tracks[now], step = Number(slider.value), wide = width / closer, high = height / closer;
+      const x = Math.min(Math.max(xy[2 * step] - plane.x0 - wide / 2, 0), width - wide);
+      const y = Math.min(Math.max(plane.y1 - xy[2 * step + 1] - high / 2, 0), height - high);
+      main.setAttribute("viewBox", `${x} ${y} ${wide} ${high}`);
+    };
     const walk = () => {
       const track = tracks[now], step = Number(slider.value);
       put(walker, track.xy[2 * step], track.xy[2 * step + 1]);
@@ -68,14 +81,27 @@
         slider.max = tracks[now].generated.length - 1;
         slider.value = 0;
         walk();
-      } else readout.textContent = tracks[now].text;
+        if (closer > 1) frame();
+      }
+      about.textContent = tracks[now].text;
+      main.setAttribute("aria-label", `Map of the chosen one: ${tracks[now].text}`);
     };
     viewer.querySelector(".controls").hidden = false;
     thumbs.forEach((thumb, index) => thumb.addEventListener("click", () => show(index)));
     viewer.querySelector("[data-turn='-1']").addEventListener("click", () => show(now - 1));
     viewer.querySelector("[data-turn='1']").addEventListener("click", () => show(now + 1));
     if (slider) {
-      slider.addEventListener("input", walk);
+      slider.addEventListener("input", () => {
+        walk();
+        if (closer > 1) frame();
+      });
+      zoom.addEventListener("click", () => {
+        closer = closer > 1 ? 1 : 3;
+        zoom.textContent = closer > 1 ? "Zoom out" : "Zoom in";
+        zoom.setAttribute("aria-pressed", String(closer > 1));
+        viewer.classList.toggle("zoomed", closer > 1);
+        frame();
+      });
       const nearest = (event) => {
         const [x, y] = place(main, event), xy = tracks[now].xy;
         let best = 0, least = Infinity;

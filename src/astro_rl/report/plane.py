@@ -66,7 +66,7 @@ def plane_of(story: RunStory) -> Plane | None:
 
 
 def svg(plane: Plane, inside: str, label: str, classes: str = "map", extra: str = "") -> str:
-    """A map with a text for those who do not see it. Walls come last: nothing is drawn across them unseen."""
+    """A map with a text for those who do not see it. Walls lie under the rest: what crosses one is seen to."""
     return (
         f'<svg class="{classes}" viewBox="0 0 {_n(plane.width)} {_n(plane.height)}" role="img" '
         f'aria-label="{escape(label)}"{extra}><use href="#walls"/>{inside}</svg>'

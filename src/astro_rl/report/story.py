@@ -192,6 +192,8 @@ class RunStory:
     stages: tuple[Stage, ...] = ()
     machine: str | None = None
     """What the times were measured on."""
+    lineage: Mapping[str, str] = field(default_factory=dict)
+    """Where the augmented data comes from: seeds, hashes of data and models, versions."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Preset, seeds, sizes: whatever somebody needs who repeats the run."""
     commands: tuple[str, ...] = ()
