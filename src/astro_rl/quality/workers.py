@@ -1,0 +1,152 @@
+"""Independent jobs in processes of their own: started once, dealt one job at a time, answered in order.
+
+A worker is a fresh interpreter for the reasons that `astro_rl.evaluate.workers` gives. It imports the module of the job
+and nothing else, so the simulator's workers never pay for JAX. Results do not depend on how many workers there are, as
+long as a job's result follows from its arguments.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from astro_rl.errors import AstroError, ConfigError
+from astro_rl.evaluate.workers import GOODBYE_SECONDS, ONE_THREAD, error_from_wire, error_to_wire
+
+Progress = Callable[[int, int], None]
+
+
+def available_cores() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else (os.cpu_count() or 1)
+
+
+def run_jobs(
+    job: str, arguments: Sequence[tuple[Any, ...]], workers: int | None = 0, progress: Progress | None = None
+) -> list[Any]:
+    """`job` ("module:function") called with each of the arguments; answers in the order of the arguments.
+
+    `workers` None is one a core, 0 this process.
+    """
+    if workers is not None and workers < 0:
+        raise ConfigError("The number of workers cannot be negative.", field="workers", found=workers)
+    count = min(available_cores() if workers is None else workers, len(arguments))
+    answers: list[Any] = [None] * len(arguments)
+    if count <= (1 if workers is None else 0):
+        function = _function(job)
+        for number, given in enumerate(arguments):
+            answers[number] = function(*given)
+            if progress is not None:
+                progress(number + 1, len(arguments))
+        return answers
+    crew = [_start() for _ in range(count)]
+    try:
+        _deal(job, arguments, crew, answers, progress)
+    finally:
+        for connection, process in crew:
+            connection.close()
+            try:
+                process.wait(GOODBYE_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+    return answers
+
+
+def _deal(
+    job: str,
+    arguments: Sequence[tuple[Any, ...]],
+    crew: list[tuple[Connection, subprocess.Popen[bytes]]],
+    answers: list[Any],
+    progress: Progress | None,
+) -> None:
+    waiting, done = iter(range(len(arguments))), 0
+    processes, holds = dict(crew), {}
+    for connection in processes:
+        _give(connection, job, arguments, waiting, holds)
+    while holds:
+        for ready in wait(list(holds)):
+            assert isinstance(ready, Connection)
+            try:
+                error, answer = ready.recv()
+            except (EOFError, OSError) as gone:
+                raise AstroError(
+                    "A process that runs the simulator is gone.",
+                    found=f"exit status {processes[ready].poll()}",
+                    fix="its last words, if any, stand above; fewer workers need less memory, and workers=0 runs "
+                    "everything in this process",
+                ) from gone
+            if error is not None:
+                raise error_from_wire(error)
+            answers[holds.pop(ready)] = answer
+            done += 1
+            if progress is not None:
+                progress(done, len(arguments))
+            _give(ready, job, arguments, waiting, holds)
+
+
+def _give(connection: Connection, job: str, arguments: Any, waiting: Any, holds: dict[Any, int]) -> None:
+    number = next(waiting, None)
+    if number is None:
+        return
+    holds[connection] = number
+    try:
+        connection.send((job, arguments[number]))
+    except OSError:
+        pass  # it has died; its end of the pipe is closed, and `recv` says so
+
+
+def _start() -> tuple[Connection, subprocess.Popen[bytes]]:
+    ours, theirs = Pipe()
+    environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "JAX_PLATFORMS": "cpu"}
+    environment["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "astro_rl.quality.workers", str(theirs.fileno())],
+        pass_fds=[theirs.fileno()],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+    )
+    theirs.close()
+    return ours, process
+
+
+def _function(job: str) -> Callable[..., Any]:
+    module, _, name = job.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _serve(connection: Connection) -> None:
+    while True:
+        try:
+            job, given = connection.recv()
+        except (EOFError, OSError):
+            return  # whoever asked is gone
+        try:
+            answer = None, _function(job)(*given)
+        except AstroError as error:
+            answer = error_to_wire(error), None
+        except Exception as error:
+            traceback.print_exc()
+            told = AstroError(
+                "A job of the simulator's worker failed.", found=f"{type(error).__name__}: {error}"
+            )
+            answer = error_to_wire(told), None
+        try:
+            connection.send(answer)
+        except OSError:
+            return
+
+
+if __name__ == "__main__":
+    # An interrupt at the terminal reaches the whole process group; the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _serve(Connection(int(sys.argv[1])))
