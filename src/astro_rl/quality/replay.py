@@ -133,12 +133,12 @@ def checked_state(task: Task, observations: np.ndarray, actions: np.ndarray) -> 
                 expected=f"{width} numbers a row",
                 fix="choose a task of the environment the data comes from",
             )
-        bad = ~np.isfinite(array).all(axis=-1)
+        bad = ~np.isfinite(np.atleast_2d(array)).all(axis=-1)
         if bad.any():
             raise DataError(
                 "The simulator cannot be put into a state that is not finite.",
                 field=name,
-                found=f"{int(bad.sum())} of {len(bad)} rows are not finite",
+                found=f"{int(bad.sum())} of {bad.size} rows are not finite",
                 fix="`astro-rl data check` names the rows",
             )
     return state

@@ -7,6 +7,7 @@ long as a job's result follows from its arguments.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import signal
@@ -98,10 +99,8 @@ def _give(connection: Connection, job: str, arguments: Any, waiting: Any, holds:
     if number is None:
         return
     holds[connection] = number
-    try:
+    with contextlib.suppress(OSError):  # it has died; its end of the pipe is closed, and `recv` says so
         connection.send((job, arguments[number]))
-    except OSError:
-        pass  # it has died; its end of the pipe is closed, and `recv` says so
 
 
 def _start() -> tuple[Connection, subprocess.Popen[bytes]]:
