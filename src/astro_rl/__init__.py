@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from astro_rl.agents.presets import learner_for
+    from astro_rl.astro import Astro
     from astro_rl.collect import make_dataset
     from astro_rl.data import (
         Dataset,
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
     from astro_rl.errors import AstroError
     from astro_rl.run.policy import Policy, load_policy
     from astro_rl.run.train import Execution, TrainResult, TrainSettings, train
+    from astro_rl.stitch.geometry import ChainShape
     from astro_rl.tasks import Task, all_tasks, get_task, paper_tasks, relabel
 
 _HOME = {
+    "Astro": "astro",
     "AstroError": "errors",
+    "ChainShape": "stitch.geometry",
     "Dataset": "data",
     "Execution": "run.train",
     "Policy": "run.policy",
@@ -54,7 +58,9 @@ _HOME = {
 }
 
 __all__ = [
+    "Astro",
     "AstroError",
+    "ChainShape",
     "Dataset",
     "Execution",
     "Policy",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from astro_rl.augment.layout import Laid
 from astro_rl.augment.limits import RealLimits
@@ -116,8 +116,7 @@ class Finisher:
     def _lineage(self, laid: Laid, statistic: np.ndarray) -> dict[str, np.ndarray]:
         known = laid.source_rows >= 0
         rows = np.maximum(laid.source_rows, 0)
-        owner = np.searchsorted(self.dataset.offsets, rows, side="right") - 1
-        step = rows - np.asarray(self.dataset.offsets)[owner]
+        owner, step = origins(self.dataset, rows)
         per_trajectory = {
             "deviation": laid.deviation,
             "filter_statistic": statistic[laid.chains],
@@ -131,6 +130,17 @@ class Finisher:
                 for name, value in per_trajectory.items()
             },
         }
+
+
+def origins(
+    dataset: Dataset, rows: Int[np.ndarray, "rows"]
+) -> tuple[Int[np.ndarray, "rows"], Int[np.ndarray, "rows"]]:
+    """Which trajectory and which of its steps each row is. Augmented data that serves as a source passes on what it
+    came from itself, so that lineage always ends at a recording, or at −1."""
+    if {"source_trajectory", "source_step"} <= dataset.extras.keys():
+        return dataset.extras["source_trajectory"][rows], dataset.extras["source_step"][rows]
+    owner = np.searchsorted(dataset.offsets, rows, side="right") - 1
+    return owner, rows - np.asarray(dataset.offsets)[owner]
 
 
 def weights(

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
 
 from astro_rl.augment.limits import RealLimits
+from astro_rl.augment.settings import AstroSettings
+from astro_rl.data.digest import digest_columns
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.dynamics.model import Dynamics
 from astro_rl.nets.dit import DiT
@@ -30,3 +36,25 @@ class FittedModels:
     planner: Planner
     planner_network: DiT
     limits: RealLimits
+    settings: AstroSettings
+    """What they were fitted with; its `generate` is what augmentation does unless told otherwise."""
+    seed: int
+    why: str = ""
+    """Why the chain has its shape, in words."""
+
+    def networks(self) -> dict[str, Any]:
+        """All weights, by the names under which they are saved."""
+        return {
+            "temporal": self.temporal.encoder,
+            "dynamics": self.dynamics_network,
+            "planner": self.planner_network,
+        }
+
+    def digest(self) -> str:
+        """SHA-256 over all weights: two fits that agree in it complete the same chains alike."""
+        columns = {
+            f"{name}{jax.tree_util.keystr(path)}": np.asarray(leaf)
+            for name, network in self.networks().items()
+            for path, leaf in jax.tree_util.tree_flatten_with_path(network)[0]
+        }
+        return digest_columns(columns)

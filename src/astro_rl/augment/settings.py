@@ -109,7 +109,9 @@ class AstroSettings:
     calibration: Literal["auto", "literal"] = "auto"
     """auto: distances in steps at the data's own pace. literal: the raw distance, as the paper has it."""
     held_out: float = 0.05
-    """Share of trajectories, the last ones, that no model is trained on: limits are measured on them."""
+    """Share of trajectories, the last ones, that neither diffusion model sees: limits are measured on them."""
+    training_rows: int = 10_000_000
+    """Rows that models are trained on at most, in whole trajectories spread evenly. Chains come from all rows."""
 
     def __post_init__(self) -> None:
         for stage in STAGES:
@@ -122,6 +124,13 @@ class AstroSettings:
         if not 0 < self.held_out < 0.5:
             raise ConfigError(
                 "The share that is held out must lie in (0, 0.5).", field="held_out", found=self.held_out
+            )
+        if self.training_rows < 1:
+            raise ConfigError(
+                "Models need rows to train on.",
+                field="training_rows",
+                found=self.training_rows,
+                expected=">= 1",
             )
         # The learner checks the rest of its own settings; better now than after minutes of reading data.
         self.temporal.build(0.99 if self.temporal.discount is None else self.temporal.discount)

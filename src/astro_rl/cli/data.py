@@ -11,9 +11,11 @@ import tyro
 from tyro.conf import Positional, subcommand
 
 from astro_rl.cli.output import bar, print_json, print_table
+from astro_rl.cli.train import parse_settings
 from astro_rl.errors import ConfigError
 
 FormatName = Literal["store", "ogbench", "d4rl", "minari", "plain-npz", "plain-hdf5"]
+ReadOptions = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")]
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Inspect:
     """Tasks whose successes to count. Default: those of the dataset's own name, if the table knows it."""
     format: FormatName | None = None
     """How to read the file. Default: told from its content."""
+    read: ReadOptions = ()
+    """Options for reading, for example --read layout=rows close_last=true (docs/data-format.md lists them)."""
     verify: bool = False
     """Recompute a store's digest from every byte."""
     json: bool = False
@@ -39,7 +43,7 @@ class Inspect:
         if self.verify:
             with bar("verifying", 1, "rows") as report:
                 verify_store(self.file, progress=report)
-        dataset = load(self.file, format=self.format)
+        dataset = load(self.file, format=self.format, **parse_settings(self.read))
         named = [get_task(name) for name in self.task] or tasks_of_dataset(
             self.file.stem.removesuffix("-val")
         )
@@ -130,12 +134,14 @@ class Fetch:
     """A dataset's name, such as humanoidmaze-medium-stitch-v0."""
     out: Path = Path("data")
     """The folder for the files."""
+    any_size: bool = False
+    """Accept files with other numbers of rows than were published."""
 
     def run(self) -> int:
         from astro_rl.data.fetch import fetch
 
         with bar(f"fetching {self.name}", 1, "bytes") as report:
-            files = fetch(self.name, self.out, progress=report)
+            files = fetch(self.name, self.out, any_size=self.any_size, progress=report)
         for file in files:
             print(file)
         return 0
@@ -161,13 +167,16 @@ class Convert:
     """Refuse archives that would expand past this."""
     observation_keys: tuple[str, ...] = ()
     """Minari dictionary observations: which keys to join, in order."""
+    read: ReadOptions = ()
+    """Other options for reading, for example --read layout=rows dones_mean=truncated 'fields={"actions": "u"}'
+    (docs/data-format.md lists them)."""
     overwrite: bool = False
     """Replace the destination if it is there already."""
 
     def run(self) -> int:
         from astro_rl.data import convert
 
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = parse_settings(self.read)
         if self.drop_short:
             options["drop_short"] = True
         if self.actions_outside != "refuse":

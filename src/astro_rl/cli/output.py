@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+
+from astro_rl.errors import AstroError
 
 
 def bar(description: str, total: int, unit: str) -> AbstractContextManager[Callable[[int, int], None]]:
@@ -36,6 +39,16 @@ def print_table(title: str | None, header: Sequence[str], rows: Sequence[Sequenc
     with wide.capture() as captured:
         wide.print(table)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()).strip("\n"))
+
+
+def command_for_options(error: AstroError) -> str | None:
+    """Messages name options as Python has them; how they are given here, where a fix names one for reading."""
+    from astro_rl.data.registry import read_options
+
+    named = [name for name in re.findall(r"([a-z_]+)=", error.fix or "") if name in read_options()]
+    if not named:
+        return None
+    return f"  here:     astro-rl data convert FILE NAME.astro --read {named[0]}=…"
 
 
 def print_scores(results: Mapping[str, Any], *, folder: Path, as_json: bool) -> None:

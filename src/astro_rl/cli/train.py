@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from tyro.conf import Positional
@@ -135,18 +136,24 @@ def trained_task(run_folder: Path) -> str:
     return name
 
 
-def parse_settings(pairs: tuple[str, ...]) -> dict[str, object]:
-    """`name=value` as Python values: numbers, true/false, lists in brackets, otherwise text."""
-    settings: dict[str, object] = {}
+def parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """`name=value` as Python values, written as in JSON or as in Python; what is neither is text."""
+    settings: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
             raise ConfigError(
                 "A setting needs a name and a value.", field="--set", found=pair, expected="NAME=VALUE"
             )
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError:
-            value = text
+        value = _value(text)
         settings[name.strip()] = tuple(value) if isinstance(value, list) else value
     return settings
+
+
+def _value(text: str) -> Any:
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    return text

@@ -83,6 +83,11 @@ FORMATS: tuple[Format, ...] = (
 """In the order in which they are asked whether they recognise a file: the strict before the lenient."""
 
 
+def read_options() -> set[str]:
+    """The names of all options that some format's reader takes."""
+    return set().union(*(_named_options(format._module().read) for format in FORMATS)) - {"space", "progress"}
+
+
 def format_named(name: str) -> Format:
     for format in FORMATS:
         if format.name == name:

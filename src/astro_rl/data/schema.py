@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -177,6 +178,14 @@ class Dataset:
     ) -> Dataset:
         """The same trajectories under another reward: what relabelling for a task returns. Nothing is copied."""
         return replace(self, rewards=rewards, terminated=terminated)
+
+    def save(
+        self, path: str | Path, *, format: str | None = None, overwrite: bool = False, **options: Any
+    ) -> None:
+        """Write a file in any format: `astro_rl.save`."""
+        from astro_rl.data.registry import save
+
+        save(self, path, format=format, overwrite=overwrite, **options)
 
     def __repr__(self) -> str:
         reward = "no rewards" if self.rewards is None else "rewards"

@@ -1,0 +1,268 @@
+"""From a dataset to everything that augmentation needs, stage by stage.
+
+    temporal ψ  →  latents of all rows  →  n, l, M and the data's pace  →  θ_dyn  →  θ_π  →  limits of real windows
+
+Each stage is scanned in chunks. A `Keeper` is told of every chunk and may bring a stage back that was interrupted;
+every draw depends on the seed and the step alone, so that what it brings back ends in the same weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from math import lcm
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import numpy as np
+
+from astro_rl.augment.check import measure_limits
+from astro_rl.augment.lineage import source_digest
+from astro_rl.augment.models import FittedModels
+from astro_rl.augment.settings import AstroSettings, Stage
+from astro_rl.augment.shares import held_out_split, training_part
+from astro_rl.data.normaliser import Normaliser, fit_normaliser
+from astro_rl.data.schema import Dataset
+from astro_rl.dynamics.sequences import sequence_data
+from astro_rl.errors import DataError, TrainingError
+from astro_rl.planner.complete import Completer
+from astro_rl.planner.model import PlannerData
+from astro_rl.stitch.auto import SAMPLED, AutoShape, check_shape, choose_shape, model_states, typical_states
+from astro_rl.stitch.gauge import Gauge, fit_gauge
+from astro_rl.stitch.geometry import ChainShape
+from astro_rl.stitch.windows import window_starts
+from astro_rl.tasks.task import Task
+from astro_rl.temporal.model import TemporalModel, temporal_data
+from astro_rl.training.fit import fit_chunk
+
+HUGE = 1e4
+"""Normalised observations beyond this are no data but a fault in the recording."""
+
+Report = Callable[[int, int], None]
+Bar = Callable[[str, int, str], AbstractContextManager[Report]]
+"""Makes a progress bar: (description, total, unit)."""
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """What remembers a fit on the way."""
+
+    def restore(self, stage: Stage, template: Any) -> tuple[int, Any]:
+        """Where the stage was left, and its state; (0, None) if it has not begun."""
+        ...
+
+    def keep(self, stage: Stage, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
+        """A chunk is done."""
+        ...
+
+    def latents(self) -> Path | None:
+        """Where the table of latents goes; None keeps it in memory."""
+        ...
+
+
+class Forgetful:
+    """A fit in one go, in memory."""
+
+    def restore(self, stage: Stage, template: Any) -> tuple[int, Any]:
+        return 0, None
+
+    def keep(self, stage: Stage, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
+        return None
+
+    def latents(self) -> Path | None:
+        return None
+
+
+def no_bar(description: str, total: int, unit: str) -> AbstractContextManager[Report]:
+    return nullcontext(lambda done, total: None)
+
+
+def fit(
+    dataset: Dataset,
+    settings: AstroSettings,
+    *,
+    shape: ChainShape | None = None,
+    task: Task | None = None,
+    seed: int = 0,
+    keeper: Keeper | None = None,
+    bar: Bar = no_bar,
+) -> FittedModels:
+    """All stages. `shape` None: chosen from the data (`stitch.auto`)."""
+    keeper = keeper or Forgetful()
+    normaliser = checked_normaliser(dataset)
+    patch = lcm(settings.dynamics.net.patch, settings.planner.net.patch)
+    mode, distinct = settings.generate.mode, settings.generate.search.distinct
+    if shape is not None:
+        check_shape(shape, dataset.offsets, patch=patch, completion=mode, distinct=distinct)
+    if len(dataset) < 2 and distinct:
+        raise DataError(
+            "One single trajectory cannot be stitched: all pieces of a chain come from different ones.",
+            found="1 trajectory",
+            expected="2 or more",
+            fix="allow pieces of one trajectory (generate.search.distinct=false), or hand the recording in as several",
+        )
+    keys = dict(
+        zip(("temporal", "dynamics", "planner"), jax.random.split(jax.random.key(seed), 3), strict=True)
+    )
+    temporal = fit_temporal(dataset, normaliser, settings, keys["temporal"], keeper, bar)
+    with bar("encoding", dataset.n_rows, "rows") as report:
+        latents = temporal.encode(dataset.observations, out=keeper.latents(), progress=report)
+    chosen = (
+        AutoShape(shape, "given")
+        if shape is not None
+        else choose_shape(
+            latents,
+            dataset.offsets,
+            temporal.discount,
+            patch=patch,
+            completion=mode,
+            distinct=distinct,
+            seed=seed,
+        )
+    )
+    gauge = gauge_of(latents, dataset, chosen.shape, temporal.discount, settings, seed)
+    horizon = model_states(chosen.shape, patch, mode)
+    training, held_out = held_out_split(dataset, settings.held_out, horizon)
+    part = training_part(dataset, training, settings.training_rows)
+    sequences = sequence_data(part, normaliser, horizon)
+    dynamics = settings.dynamics.build(horizon, dataset.observation_dim, dataset.action_dim)
+    fitted = run_stage("dynamics", dynamics, sequences, settings, keys["dynamics"], keeper, bar)
+    planner = settings.planner.build(
+        dynamics, chosen.shape, chosen.shape.segment - 1 if mode == "anchored" else 0
+    )
+    planned = run_stage(
+        "planner", planner, PlannerData(sequences, fitted.average), settings, keys["planner"], keeper, bar
+    )
+    completer = Completer(planner, planned.average, fitted.average, settings.generate.sampling)
+    with bar("measuring real windows", settings.generate.limit_windows, "windows") as report:
+        limits = measure_limits(
+            completer,
+            dataset,
+            normaliser,
+            chosen.shape,
+            mode,
+            windows=settings.generate.limit_windows,
+            batch=settings.generate.completion_batch,
+            seed=seed,
+            xy=None if task is None else task.xy_indices,
+            trajectories=held_out,
+            progress=report,
+        )
+    return FittedModels(
+        source_digest=source_digest(dataset),
+        shape=chosen.shape,
+        normaliser=normaliser,
+        temporal=temporal,
+        gauge=gauge,
+        dynamics=dynamics,
+        dynamics_network=fitted.average,
+        planner=planner,
+        planner_network=planned.average,
+        limits=limits,
+        settings=settings,
+        seed=seed,
+        why=chosen.why,
+    )
+
+
+def fit_temporal(
+    dataset: Dataset,
+    normaliser: Normaliser,
+    settings: AstroSettings,
+    key: jax.Array,
+    keeper: Keeper,
+    bar: Bar,
+) -> TemporalModel:
+    """ψ, on all trajectories: distances are read off the whole dataset, and no limit is measured with them."""
+    discount = settings.temporal.discount or discount_for(dataset)
+    learner = settings.temporal.build(discount)
+    part = training_part(dataset, np.arange(len(dataset)), settings.training_rows)
+    state = run_stage("temporal", learner, temporal_data(part, normaliser), settings, key, keeper, bar)
+    return TemporalModel(learner, state.encoder, normaliser)
+
+
+def discount_for(dataset: Dataset) -> float:
+    """γ with a horizon 1/(1 − γ) of half a typical trajectory: shorter, and far states look alike; longer, and near
+    ones do. 0.99 for OGBench's 201 states, which is what HILP takes."""
+    return float(np.clip(1 - 2 / typical_states(dataset.offsets), 0.99, 0.998))
+
+
+def gauge_of(
+    latents: np.ndarray,
+    dataset: Dataset,
+    shape: ChainShape,
+    discount: float,
+    settings: AstroSettings,
+    seed: int,
+) -> Gauge:
+    """The paper's raw distance, or steps at the pace of the data's own windows of l states."""
+    if settings.calibration == "literal":
+        return Gauge(discount, literal=True)
+    starts, _ = window_starts(dataset.offsets, shape.segment)
+    generator = np.random.default_rng([seed, 1])
+    if len(starts) > SAMPLED:
+        starts = np.sort(generator.choice(starts, SAMPLED, replace=False))
+    first, last = np.asarray(latents[starts]), np.asarray(latents[starts + shape.segment - 1])
+    return fit_gauge(first, last, shape.segment - 1, discount)
+
+
+def run_stage(
+    stage: Stage, model: Any, data: Any, settings: AstroSettings, key: jax.Array, keeper: Keeper, bar: Bar
+) -> Any:
+    """One model's updates, from where the keeper has it."""
+    own = getattr(settings, stage)
+    init_key, fit_key = jax.random.split(key)
+    state = model.init(init_key, data.observations.shape[1]) if stage == "temporal" else model.init(init_key)
+    step, restored = keeper.restore(stage, state)
+    state = state if restored is None else restored
+    with bar(f"fitting {stage}", own.steps, "updates") as report:
+        report(step, own.steps)
+        while step < own.steps:
+            count = min(own.log_every - step % own.log_every, own.steps - step)
+            state, info = fit_chunk(model, state, data, fit_key, step, count)
+            step += count
+            metrics = {name: float(value) for name, value in info.items()}
+            require_finite(stage, metrics, step)
+            keeper.keep(stage, step, state, metrics, last=step == own.steps)
+            report(step, own.steps)
+    return state
+
+
+def require_finite(stage: Stage, metrics: Mapping[str, float], step: int) -> None:
+    for name, value in metrics.items():
+        if not np.isfinite(value):
+            raise TrainingError(
+                f"Fitting the {stage} model diverged: a quantity is no longer finite.",
+                field=name,
+                found=f"{value} in the updates up to step {step}",
+                fix=f"lower {stage}.learning_rate, or look for observations of huge scale (astro-rl data inspect)",
+            )
+
+
+def checked_normaliser(dataset: Dataset) -> Normaliser:
+    """Refuses what no model can be fitted to: nothing that varies, or values that dwarf all others."""
+    normaliser = fit_normaliser(dataset.observations)
+    if not normaliser.spread.any():
+        raise DataError(
+            "Every dimension of the observations is constant.",
+            field="observations",
+            found=f"{dataset.observation_dim} dimensions, none of which varies",
+            fix="look at the recording: astro-rl data inspect",
+        )
+    largest, where = 0.0, 0
+    for start in range(0, dataset.n_rows, 1 << 18):
+        size = np.abs(normaliser.normalise(np.asarray(dataset.observations[start : start + (1 << 18)]))).max(
+            axis=0
+        )
+        if size.max() > largest:
+            largest, where = float(size.max()), int(size.argmax())
+    if largest > HUGE:
+        raise DataError(
+            "Some observations are so large beside the others that the others would not be seen.",
+            field=f"observations, dimension {where}",
+            found=f"a value {largest:.3g} standard deviations from the mean",
+            expected=f"at most {HUGE:.0e}",
+            fix="remove the broken rows, or give this dimension another scale",
+        )
+    return normaliser

@@ -1,0 +1,244 @@
+"""Augmented data, batch by batch: chains, their completions, the last check, and what is left as a dataset.
+
+Batch k depends on models, dataset, settings, seed and k alone: batches can be made in any order, by anybody, again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from astro_rl.augment.check import errors, measure_limits, real_windows, step_scale
+from astro_rl.augment.finish import Finisher, projection
+from astro_rl.augment.jobs import complete_jobs, job_rows, known_span
+from astro_rl.augment.layout import Laid, lay_anchored, lay_rollout
+from astro_rl.augment.models import FittedModels
+from astro_rl.augment.options import GenerateSettings
+from astro_rl.augment.reward_model import fit_reward_model
+from astro_rl.augment.verdicts import CUT, DEVIATES, KEPT, MISSTEPS, NOT_FINITE, REASONS, judge
+from astro_rl.data.schema import Dataset
+from astro_rl.errors import DataError
+from astro_rl.planner.complete import Completer
+from astro_rl.stitch.extension import EMPTY_SHELL, NOTHING_FITS
+from astro_rl.stitch.search import FILTERED, Chains, ChainSearch
+from astro_rl.stitch.search import REASONS as NO_TARGET
+from astro_rl.stitch.windows import find_windows
+from astro_rl.tasks.task import Task
+
+MOST_SEARCHES = 16
+"""Searches behind one batch, at most: where few chains pass, completing a handful at a time wastes the models."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """What became of every proposal. Kept and rejected add up to proposed; `cut` are kept, without their junction."""
+
+    proposed: int = 0
+    kept: int = 0
+    cut: int = 0
+    rejected: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: Account) -> Account:
+        reasons = Counter(self.rejected)
+        reasons.update(other.rejected)
+        return Account(
+            self.proposed + other.proposed,
+            self.kept + other.kept,
+            self.cut + other.cut,
+            dict(sorted(reasons.items())),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "proposed": self.proposed,
+            "kept": self.kept,
+            "cut": self.cut,
+            "rejected": dict(self.rejected),
+        }
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> Account:
+        return cls(saved["proposed"], saved["kept"], saved["cut"], dict(saved["rejected"]))
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedBatch:
+    """`dataset` is None where nothing passed."""
+
+    dataset: Dataset | None
+    starts: Int[np.ndarray, "chains pieces"]
+    """First source row of each piece, of all chains that were completed."""
+    chains: Account
+    completions: Account
+
+
+class Generator:
+    """Everything that batches need, prepared once: windows, search, completer, what finishing asks of the source."""
+
+    def __init__(
+        self,
+        models: FittedModels,
+        dataset: Dataset,
+        settings: GenerateSettings | None = None,
+        *,
+        task: Task | None = None,
+        seed: int = 0,
+        latents: Float[np.ndarray, "rows latent"] | None = None,
+    ) -> None:
+        """`latents`: the dataset's, where they have been encoded before."""
+        self.models, self.dataset, self.seed = models, dataset, seed
+        self.settings = settings = settings or models.settings.generate
+        shape, xy = models.shape, None if task is None else task.xy_indices
+        self._completer = Completer(
+            models.planner, models.planner_network, models.dynamics_network, settings.sampling
+        )
+        latents = models.temporal.encode(dataset.observations) if latents is None else latents
+        windows = find_windows(
+            latents, np.asarray(dataset.offsets), shape.segment, models.gauge, settings.search.threshold
+        )
+        self.search = ChainSearch(latents, windows, models.gauge, shape, settings.search)
+        self._scale = step_scale(dataset, models.normaliser, xy)
+        limits = models.limits
+        if limits.mode != settings.mode or (limits.jump_xy is None) != (xy is None):
+            limits = measure_limits(
+                self._completer,
+                dataset,
+                models.normaliser,
+                shape,
+                settings.mode,
+                windows=settings.limit_windows,
+                batch=settings.completion_batch,
+                seed=models.seed,
+                xy=xy,
+            )
+        teaches = task is None and dataset.rewards is not None
+        reward_model = (
+            fit_reward_model(dataset, models.normaliser, settings.rewards, seed=seed) if teaches else None
+        )
+        self.reward_quality = None if reward_model is None else reward_model.quality
+        self.finisher = Finisher(
+            dataset,
+            models.normaliser,
+            limits,
+            projection(dataset, task),
+            task=task,
+            reward_model=reward_model,
+        )
+        self._real = real_windows(dataset, known_span(shape)) if settings.chains == "regenerated" else None
+        self._searches = self._needed_searches()
+
+    def batch(self, number: int) -> GeneratedBatch:
+        found = self._found(number)
+        account = Account(
+            proposed=sum(chains.proposed for chains in found),
+            kept=sum(len(chains) for chains in found),
+            rejected=dict(sum((Counter(chains.rejected) for chains in found), Counter())),
+        )
+        starts = np.concatenate([chains.starts for chains in found])
+        statistic = np.concatenate([np.asarray(chains.statistic) for chains in found])
+        if len(starts) == 0:
+            return GeneratedBatch(None, starts, account, Account())
+        laid, completions = self._completed(starts, number)
+        made = self.finisher.finish(laid, statistic) if len(laid.sizes) else None
+        return GeneratedBatch(made, starts, account, completions)
+
+    def _found(self, number: int) -> list[Chains]:
+        first = number * self._searches
+        return [self._chains(k) for k in range(first, first + self._searches)]
+
+    def _chains(self, number: int) -> Chains:
+        if self._real is None:
+            return self.search.batch(self.seed, number)
+        return self._windows_as_chains(number, self._real)
+
+    def _windows_as_chains(self, number: int, firsts: np.ndarray) -> Chains:
+        """The control: every piece comes from one recording, where the MASK's own states were."""
+        generator = np.random.default_rng([self.seed, number])
+        size, shape = self.settings.search.batch, self.models.shape
+        drawn = generator.choice(firsts, size=size)
+        starts = drawn[:, None] + np.arange(shape.pieces) * shape.period
+        statistic = self.search.statistic(starts, generator)
+        kept = (
+            statistic <= self.settings.search.threshold if self.settings.filter_real else np.ones(size, bool)
+        )
+        refused = int((~kept).sum())
+        return Chains(starts[kept], statistic[kept], size, {FILTERED: refused} if refused else {})
+
+    def _needed_searches(self) -> int:
+        """Searches a batch, so that the models complete many sequences at once. Fixed by the first search's yield."""
+        shape, settings = self.models.shape, self.settings
+        jobs = 1 if settings.mode == "rollout" else shape.pieces - settings.drop_tail
+        wanted = 4 * settings.completion_batch / jobs
+        return int(np.clip(np.ceil(wanted / max(len(self._chains(0)), 1)), 1, MOST_SEARCHES))
+
+    def _completed(self, starts: np.ndarray, number: int) -> tuple[Laid, Account]:
+        shape, settings, tail = self.models.shape, self.settings, not self.settings.drop_tail
+        rows = job_rows(settings.mode, shape, starts, self._completer.horizon, tail=tail)
+        chains, jobs, horizon = rows.shape
+        done = complete_jobs(
+            self._completer,
+            self.dataset,
+            self.models.normaliser,
+            rows.reshape(-1, horizon),
+            jax.random.fold_in(jax.random.key(self.seed), number),
+            batch=settings.completion_batch,
+        )
+        verdict = judge(errors(done, self._scale), self.finisher.limits, settings)
+        states, actions = self.finisher.observations(done.states), self.finisher.actions(done.actions)
+        if settings.mode == "rollout":
+            laid = lay_rollout(shape, rows[:, 0], states, actions, done.deviation, verdict, tail=tail)
+        else:
+            by_chain = (chains, jobs)
+            laid = lay_anchored(
+                shape,
+                self.dataset,
+                starts,
+                states.reshape(*by_chain, horizon, -1),
+                actions.reshape(*by_chain, horizon, -1),
+                done.deviation.reshape(by_chain),
+                verdict.reshape(by_chain),
+                tail=tail,
+            )
+        rejected = {text: int((verdict == code).sum()) for code, text in REASONS.items()}
+        return laid, Account(
+            proposed=len(verdict),
+            kept=int(((verdict == KEPT) | (verdict == CUT)).sum()),
+            cut=int((verdict == CUT).sum()),
+            rejected={text: count for text, count in rejected.items() if count},
+        )
+
+
+CURES = {
+    NO_TARGET[
+        EMPTY_SHELL
+    ]: "raise generate.search.tolerance or generate.search.pool, or choose a shorter mask",
+    NO_TARGET[NOTHING_FITS]: "raise generate.search.threshold, or choose fewer or shorter pieces",
+    FILTERED: "raise generate.search.threshold, or choose fewer or shorter pieces",
+    REASONS[DEVIATES]: "fit dynamics and planner longer, or raise generate.deviation_quantile",
+    REASONS[MISSTEPS]: "fit dynamics and planner longer, or raise generate.step_quantile",
+    REASONS[NOT_FINITE]: "fit again, with lower learning rates",
+}
+"""What to change, by the reason that dominates."""
+
+
+def nothing_passes(chains: Account, completions: Account, batches: int) -> DataError:
+    """Why a search that goes on for ever was given up."""
+    account = completions if completions.proposed else chains
+    what = "completed sequence" if completions.proposed else "chain"
+    if not account.rejected:
+        return DataError(
+            "The completed sequences hold nothing that was generated.", found=f"{account.proposed} of them"
+        )
+    reason, count = max(account.rejected.items(), key=lambda pair: pair[1])
+    return DataError(
+        f"No {what} passes the filter.",
+        found=f"{account.proposed} proposed in {batches} batches, {account.kept} kept; {count} of them: {reason}",
+        expected="at least one in that many batches (generate.give_up_after)",
+        fix=CURES.get(reason, "look at the account of rejections"),
+    )

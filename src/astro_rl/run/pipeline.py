@@ -1,0 +1,162 @@
+"""Everything from data to scores in one folder: what `astro-rl run` and the quickstart do.
+
+RUN/
+  data/                           the dataset, where it was made here
+  fit/                            models (`run.fit`)
+  augmented.astro                 augmented data (`run.augment`)
+  train-original-iql/ …           a training run for each learner, without and with it (`run.train`)
+  summary.json                    scores and times
+  report.html                     the page
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from astro_rl.agents.presets import learner_for
+from astro_rl.astro import Astro
+from astro_rl.augment.fitting import Bar, no_bar
+from astro_rl.collect import make_dataset
+from astro_rl.data import Dataset, load
+from astro_rl.errors import AstroError, ConfigError
+from astro_rl.run.evaluation import require_environment
+from astro_rl.run.files import read_json, write_json
+from astro_rl.run.train import Execution, TrainSettings, train
+from astro_rl.tasks import Task, relabel
+
+ORIGINAL, ASTRO = "original", "astro"
+LearnerName = Literal["iql", "fql", "bc", "td3bc", "rebrac"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is done, and how much of it."""
+
+    task: Task
+    data: Path | None = None
+    """None: the task's dataset is made."""
+    episodes: int | None = None
+    """Of a made dataset. None: as many as the published one has."""
+    preset: str = "auto"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of ASTRO, by path."""
+    shape: tuple[int, int, int] | None = None
+    transitions: int | None = None
+    """To augment. None: as many as the dataset has."""
+    rounds: int = 1
+    learners: tuple[LearnerName, ...] = ("iql", "fql")
+    learner_preset: str = "cpu"
+    learner_settings: Mapping[str, Any] = field(default_factory=dict)
+    training: TrainSettings = field(default_factory=lambda: TrainSettings(steps=300_000, seeds=(0, 1, 2, 3)))
+    seed: int = 0
+    """Of data, fit and augmentation; training has its own seeds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Where everything lies, and the scores: learner to arm to a figure a seed."""
+
+    folder: Path
+    dataset: Dataset
+    augmented: Dataset
+    stitcher: Astro
+    runs: Mapping[str, Mapping[str, Path]]
+    scores: Mapping[str, Mapping[str, list[float]]]
+    seconds: Mapping[str, float]
+
+
+def run_pipeline(
+    plan: Plan, out: str | Path, *, bar: Bar = no_bar, say: Callable[[str], None] = lambda text: None
+) -> Outcome:
+    """All stages. Each is resumable by itself; a finished one costs nothing when this is called again."""
+    folder = Path(out)
+    require_environment(plan.task.env_id)
+    for learner in plan.learners:
+        learner_for(learner, preset=plan.learner_preset, task=plan.task, **plan.learner_settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    watch = Stopwatch(folder / "seconds.json")
+    with watch("data"):
+        path = plan.data if plan.data is not None else _made(plan, folder, bar)
+        dataset = relabel(load(path), plan.task)
+    say(f"data: {dataset.n_trajectories:,} trajectories, {dataset.n_transitions:,} transitions")
+    with watch("fit"):
+        stitcher = Astro.fit(
+            dataset,
+            preset=plan.preset,
+            task=plan.task,
+            shape=plan.shape,
+            settings=plan.settings,
+            seed=plan.seed,
+            out=folder / "fit",
+            bar=bar,
+        )
+    say(f"chains: {stitcher.models.why}")
+    with watch("augment"):
+        augmented = stitcher.augment(
+            plan.transitions or dataset.n_transitions,
+            out=folder / "augmented.astro",
+            seed=plan.seed,
+            rounds=plan.rounds,
+            bar=bar,
+        )
+    say(f"augmented: {augmented.n_trajectories:,} trajectories, {augmented.n_transitions:,} transitions")
+    runs: dict[str, dict[str, Path]] = {}
+    scores: dict[str, dict[str, list[float]]] = {}
+    for name in plan.learners:
+        learner = learner_for(name, preset=plan.learner_preset, task=plan.task, **plan.learner_settings)
+        for arm, extra in ((ORIGINAL, None), (ASTRO, augmented)):
+            with watch(f"{arm} {name}"):
+                result = train(
+                    dataset,
+                    learner,
+                    plan.training,
+                    out=folder / f"train-{arm}-{name}",
+                    task=plan.task,
+                    augmented=extra,
+                    execution=Execution(progress=bar),
+                )
+            runs.setdefault(name, {})[arm] = result.folder
+            scores.setdefault(name, {})[arm] = result.scores
+    write_json(folder / "summary.json", {"task": plan.task.name, "scores": scores, "seconds": watch.seconds})
+    return Outcome(folder, dataset, augmented, stitcher, runs, scores, watch.seconds)
+
+
+class Stopwatch:
+    """Seconds a stage took, kept in a file: a stage that was resumed counts all its parts."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.seconds: dict[str, float] = read_json(path) if path.exists() else {}
+        self._stage, self._start = "", 0.0
+
+    def __call__(self, stage: str) -> Stopwatch:
+        self._stage = stage
+        return self
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        spent = time.perf_counter() - self._start + self.seconds.get(self._stage, 0.0)
+        self.seconds[self._stage] = round(spent, 1)
+        write_json(self._path, self.seconds)
+
+
+def _made(plan: Plan, folder: Path, bar: Bar) -> Path:
+    name = plan.task.dataset
+    try:
+        with bar("making data", plan.episodes or 0, "episodes") as report:
+            path, _ = make_dataset(
+                name, out=folder / "data", episodes=plan.episodes, seed=plan.seed, progress=report
+            )
+    except ConfigError as error:
+        raise AstroError(
+            f"The dataset {name} cannot be made here.",
+            found=error.what,
+            fix=f"astro-rl data fetch {name} --out DIR, then name its file with --data",
+        ) from error
+    return path
