@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -161,16 +162,37 @@ def test_an_unknown_or_impossible_setting_is_refused(
 
 def test_settings_are_read_as_values() -> None:
     assert parse_settings(
-        ("alpha=3", "expectile=0.8", "actor=ddpgbc", "hidden=[64, 64]", "layer_norm=true")
+        ("alpha=3", "expectile=0.8", "actor=ddpgbc", "hidden=[64, 64]", "layer_norm=true", "wide=False")
     ) == {
         "alpha": 3,
         "expectile": 0.8,
         "actor": "ddpgbc",
         "hidden": (64, 64),
         "layer_norm": True,
+        "wide": False,
     }
     with pytest.raises(ConfigError, match="name and a value"):
         parse_settings(("=3",))
+
+
+def test_what_a_message_asks_for_can_be_given_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An HDF5 file with `terminals` alone does not say what its last rows are, and the message says how to."""
+    source, destination = tmp_path / "mine.h5", tmp_path / "mine.astro"
+    with h5py.File(source, "w") as file:
+        file["observations"], file["u"] = np.zeros((6, 2), np.float32), np.zeros((6, 1), np.float32)
+        file["terminals"] = np.array([0, 0, 1, 0, 0, 1], np.float32)
+    assert main(["data", "convert", str(source), str(destination)]) == 1
+    assert "--read fields=…" in capsys.readouterr().err
+    renamed = ["--read", "fields={'actions': 'u'}"]
+    assert main(["data", "inspect", str(source), *renamed]) == 1
+    assert "--read layout=…" in capsys.readouterr().err
+    assert main(["data", "convert", str(source), str(destination), *renamed, "layout=rows"]) == 0
+    assert main(["data", "inspect", str(destination), "--json"]) == 0
+    assert '"transitions": 4' in capsys.readouterr().out
+    assert main(["data", "inspect", str(source), *renamed, "layuot=rows"]) == 1
+    assert "did you mean 'layout'" in capsys.readouterr().err
 
 
 def test_tasks_and_datasets_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> None:

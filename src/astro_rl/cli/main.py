@@ -10,9 +10,12 @@ from typing import Annotated, Any
 import tyro
 from tyro.conf import subcommand
 
+from astro_rl.cli.astro import Augment, Fit
 from astro_rl.cli.data import Data
 from astro_rl.cli.diagnose import Doctor
+from astro_rl.cli.output import command_for_options
 from astro_rl.cli.quickstart import Quickstart
+from astro_rl.cli.run import Run
 from astro_rl.cli.tasks import Tasks
 from astro_rl.cli.train import Evaluate, Train
 from astro_rl.errors import AstroError
@@ -35,6 +38,9 @@ class Version:
 Command = (
     Annotated[Data, subcommand("data", prefix_name=False)]
     | Annotated[Tasks, subcommand("tasks", prefix_name=False)]
+    | Annotated[Fit, subcommand("fit", prefix_name=False)]
+    | Annotated[Augment, subcommand("augment", prefix_name=False)]
+    | Annotated[Run, subcommand("run", prefix_name=False)]
     | Annotated[Train, subcommand("train", prefix_name=False)]
     | Annotated[Evaluate, subcommand("evaluate", prefix_name=False)]
     | Annotated[Quickstart, subcommand("quickstart", prefix_name=False)]
@@ -53,7 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return command.run()
     except AstroError as error:
-        print(f"error: {error}", file=sys.stderr)
+        here = command_for_options(error)
+        print("\n".join(filter(None, (f"error: {error}", here))), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted; the same command continues what can be continued", file=sys.stderr)

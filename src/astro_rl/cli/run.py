@@ -93,9 +93,9 @@ class Run:
 
 def show(outcome: Any, as_json: bool) -> None:
     """Scores with intervals, times, and the page."""
-    from astro_rl.report.write import write_report
+    from astro_rl.report.of_run import report_run
 
-    page = write_report(outcome)
+    page = report_run(outcome.folder)
     if as_json:
         print_json(
             {

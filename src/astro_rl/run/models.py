@@ -1,6 +1,6 @@
 """Fitted models on disk: weights in safetensors, everything else in one JSON file. Nothing is unpickled.
 
-models.json               shape, pace, limits, normaliser, settings: written last, so that it is there only with the rest
+models.json               shape, pace, limits, normaliser, settings: written last, never there without the rest
 temporal.safetensors      ψ
 dynamics.safetensors      the moving averages of both diffusion models
 planner.safetensors

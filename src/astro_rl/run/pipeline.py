@@ -5,7 +5,7 @@ RUN/
   fit/                            models (`run.fit`)
   augmented.astro                 augmented data (`run.augment`)
   train-original-iql/ …           a training run for each learner, without and with it (`run.train`)
-  summary.json                    scores and times
+  stages.json, summary.json       times and scores
   report.html                     the page
 """
 
@@ -78,7 +78,7 @@ def run_pipeline(
     for learner in plan.learners:
         learner_for(learner, preset=plan.learner_preset, task=plan.task, **plan.learner_settings)
     folder.mkdir(parents=True, exist_ok=True)
-    watch = Stopwatch(folder / "seconds.json")
+    watch = Stopwatch(folder / "stages.json")
     with watch("data"):
         path = plan.data if plan.data is not None else _made(plan, folder, bar)
         dataset = relabel(load(path), plan.task)
