@@ -10,10 +10,13 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
-from astro_rl.data import load
+from astro_rl.data import Dataset, load
 from astro_rl.quality.truth import truth_of
+from astro_rl.quality.violation import calibrate, violation_rate
 from astro_rl.tasks import get_task
+from astro_rl.tasks.task import Task
 
 
 def main() -> None:
@@ -33,6 +36,8 @@ def main() -> None:
         "--violation", action="store_true", help="also appendix C's dynamics violation rate (minutes)"
     )
     given = parser.parse_args()
+    if given.violation and given.real is None:
+        parser.error("--violation is calibrated on real data: name it with --real")
     started, task = time.time(), get_task(given.task)
     augmented = load(given.augmented)
     real = None if given.real is None else load(given.real)
@@ -48,8 +53,8 @@ def main() -> None:
     )
     print(report.table())
     record = {"data": given.name or given.augmented.name, **report.as_json()}
-    if given.violation:
-        record["violation"] = violations(augmented, real, given)
+    if given.violation and real is not None:
+        record["violation"] = violations(augmented, real, task, given)
     record["lineage"] = augmented.info.get("lineage")
     record["seconds"] = round(time.time() - started, 1)
     print(f"{record['seconds']} s")
@@ -58,8 +63,19 @@ def main() -> None:
             file.write(json.dumps(record) + "\n")
 
 
-def violations(augmented, real, given) -> dict:  # noqa: ANN001
-    raise SystemExit("not yet")
+def violations(augmented: Dataset, real: Dataset, task: Task, given: argparse.Namespace) -> dict[str, Any]:
+    """Calibrated on real data, then measured on augmented data."""
+    calibration = calibrate(real, task, seed=given.seed, workers=given.workers)
+    found = violation_rate(
+        augmented, task, calibration, rows=given.rows, seed=given.seed, workers=given.workers
+    ).as_json()
+    stitched = "no transition" if found["stitched"] is None else f"{100 * found['stitched']:.2f} %"
+    print(
+        f"\nviolation rate (appendix C): {stitched}; real, held out: {100 * calibration.real_rate:.2f} %; with a step "
+        f"left out: {100 * calibration.skip_rate:.2f} %  (n {calibration.samples}, δ {calibration.threshold:.3f} typical "
+        f"steps, {' + '.join(calibration.compares)}, actions from the {calibration.actions})"
+    )
+    return found
 
 
 if __name__ == "__main__":

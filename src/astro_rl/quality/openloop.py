@@ -11,6 +11,7 @@ observations about a thousandfold in thirty steps.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +87,7 @@ def gap_rows(
 ) -> tuple[Int[np.ndarray, "trajectories"], Int[np.ndarray, "trajectories"]]:
     """Of each trajectory's first run of generated rows, the first row and the row behind the last; −1 without any."""
     begins, stops = np.full((2, len(offsets) - 1), -1)
-    for number, (start, stop) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for number, (start, stop) in enumerate(itertools.pairwise(offsets)):
         made = ~known[start:stop]
         if made.any():
             begin = int(np.argmax(made))

@@ -9,8 +9,8 @@ One-step errors by kind of transition, told apart by the lineage column `source_
     real         rows of the source dataset, replayed the same way: the floor
     other action the same rows with each other's actions: what knowing nothing of the action costs
 
-An error is a Euclidean distance within one group of numbers (x-y, other positions, velocities), held against the typical
-one-step change of that group in real data.
+An error is a Euclidean distance within one group of numbers (x-y, other positions, velocities), held against the
+typical one-step change of that group in real data.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def truth_of(
     workers: int | None = 0,
     progress: Callable[[str], None] | None = None,
 ) -> TruthReport:
-    """`rows` transitions of each kind, `sequences` whole trajectories. Without `real`, the known rows of `dataset` stand
-    for real data. Data without lineage columns counts as generated throughout."""
+    """`rows` transitions of each kind, `sequences` whole trajectories. Without `real`, the known rows of `dataset`
+    stand for real data. Data without lineage columns counts as generated throughout."""
     checked_state(task, dataset.observations[:1], dataset.actions[:1])
     say = progress or (lambda text: None)
     known = known_rows(dataset)

@@ -32,11 +32,11 @@ def truth_table(report: dict[str, Any]) -> str:
         )
     walls = report["walls"]
     of_real = "" if walls["crossing_real"] is None else f" (real: {100 * walls['crossing_real']:.3f} %)"
-    lines += [
-        "",
+    lines.append("")
+    lines.append(
         f"walls: {100 * walls['crossing']:.3f} % of {walls['transitions']} transitions with a generated end cross one"
-        f"{of_real}; {100 * walls['inside']:.3f} % of generated states stand inside one",
-    ]
+        f"{of_real}; {100 * walls['inside']:.3f} % of generated states stand inside one"
+    )
     for name, found in report["divergence"].items():
         lines += [
             "",

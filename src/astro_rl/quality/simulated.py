@@ -1,0 +1,180 @@
+"""The upper bound on what stitching can do: the same chains, completed by the simulator instead of by models.
+
+Every gap is driven by the expert that the data is made with, from the last state of a piece towards the first x-y of
+the next one, for exactly MASK states. What it meets is true by construction. Laid out, cut and finished by the same
+code as `anchored` augmentation: a junction stays where the arriving state is near enough to the real one, else the
+trajectory ends with the state that was reached. Data of this kind that does not help says that stitching these chains
+cannot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from astro_rl.augment.check import errors, step_scale
+from astro_rl.augment.finish import Finisher, projection
+from astro_rl.augment.jobs import Completions
+from astro_rl.augment.layout import lay_anchored
+from astro_rl.augment.limits import LEVELS, RealLimits
+from astro_rl.augment.lineage import source_digest
+from astro_rl.augment.options import GenerateSettings
+from astro_rl.augment.verdicts import CUT, judge
+from astro_rl.data.catalogue import RECIPES
+from astro_rl.data.normaliser import fit_normaliser
+from astro_rl.data.schema import Dataset
+from astro_rl.errors import ConfigError, DataError, UnavailableError
+from astro_rl.quality.driving import Driver, Gap
+from astro_rl.quality.replay import checked_state
+from astro_rl.quality.workers import Progress, run_jobs
+from astro_rl.stitch.geometry import ChainShape
+from astro_rl.tasks.task import SuccessTiming, Task
+
+JOB_GAPS = 16
+
+
+def complete_in_simulator(
+    dataset: Dataset,
+    task: Task,
+    shape: ChainShape,
+    starts: Int[np.ndarray, "chains pieces"],
+    *,
+    jump: float,
+    jump_xy: float | None = None,
+    seed: int = 0,
+    noise: float | None = None,
+    attempts: int = 1,
+    statistic: Float[np.ndarray, "chains"] | None = None,
+    timing: SuccessTiming | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Dataset:
+    """Chains of source rows (the first of each piece), completed; columns and lineage as augmented data has them.
+
+    `jump`, `jump_xy`: the largest miss at a junction, in typical steps, over all numbers and in the plane. For the same
+    rule as the models' data give `limits.at("jump", settings.jump_quantile)`. `noise`: of the actions; the dataset's
+    recipe's unless given. `attempts` with other noise a gap, of which the nearest arrival is kept. The result does not
+    depend on `workers` (None: one a core).
+    """
+    driver = _driver(task, dataset, noise, attempts, jump, jump_xy)
+    _check_starts(dataset, shape, starts)
+    limits, normaliser = _limits(jump, jump_xy), fit_normaliser(dataset.observations)
+    scale = step_scale(dataset, normaliser, task.xy_indices)
+    (chains, pieces), steps = starts.shape, shape.mask + 1
+    firsts = starts[:, 1:].ravel()
+    lasts = (starts[:, :-1] + shape.segment - 1).ravel()
+    begin, target = np.asarray(dataset.observations[lasts]), np.asarray(dataset.observations[firsts])
+    gaps = [Gap(begin[k], target[k], (seed, k)) for k in range(len(firsts))]
+    sigma = scale.sigma * normaliser.scale
+    types = (dataset.observations.dtype, dataset.actions.dtype)
+    given = [
+        (driver, gaps[first : first + JOB_GAPS], steps, sigma, list(task.xy_indices or ()), types)
+        for first in range(0, len(gaps), JOB_GAPS)
+    ]
+    filled = run_jobs("astro_rl.quality.driving:fill_gaps", given, workers, progress)
+    states, actions = (
+        np.concatenate([getattr(part, name) for part in filled]) for name in ("states", "actions")
+    )
+    known = np.zeros(states.shape[:2], bool)
+    known[:, [0, -1]] = True
+    real = np.zeros_like(states)
+    real[:, 0], real[:, -1] = begin, target
+    done = Completions(
+        normaliser.normalise(real) * known[..., None],
+        known,
+        normaliser.normalise(states),
+        actions,
+        np.zeros(len(states), np.float32),
+    )
+    found = errors(done, scale)
+    verdict = judge(found, limits, GenerateSettings(mode="anchored"))
+    per_chain = (chains, pieces - 1)
+    laid = lay_anchored(
+        shape,
+        dataset,
+        starts,
+        states.reshape(*per_chain, *states.shape[1:]),
+        actions.reshape(*per_chain, *actions.shape[1:]),
+        np.zeros(per_chain, np.float32),
+        verdict.reshape(per_chain),
+        tail=False,
+    )
+    finisher = Finisher(dataset, normaliser, limits, projection(dataset, task), task=task, timing=timing)
+    made = finisher.finish(laid, np.zeros(chains, np.float32) if statistic is None else statistic)
+    cut = int((verdict == CUT).sum())
+    record = {
+        "augmenter": "simulator",
+        "source_digest": source_digest(dataset),
+        "task": task.name,
+        "seed": seed,
+        "shape": {"pieces": pieces, "segment": shape.segment, "mask": shape.mask},
+        "driver": {"agent": driver.agent, "noise": driver.noise, "attempts": attempts},
+        "limits": {"jump": jump, "jump_xy": jump_xy},
+        "chains": chains,
+        "completions": {"proposed": len(states), "kept": len(states) - cut, "cut": cut},
+        "attempts_made": int(sum(part.attempts.sum() for part in filled)),
+        "arrivals": {
+            name: _quantiles(getattr(found, name))
+            for name in ("jump", "jump_xy")
+            if name == "jump" or scale.has_plane
+        },
+    }
+    return replace(made, info={**made.info, "lineage": record})
+
+
+def _driver(
+    task: Task, dataset: Dataset, noise: float | None, attempts: int, jump: float, jump_xy: float | None
+) -> Driver:
+    state = checked_state(task, dataset.observations[:1], dataset.actions[:1])
+    recipe = RECIPES.get(task.dataset)
+    if recipe is None or recipe.agent not in ("point", "ant"):
+        raise UnavailableError(
+            f"No expert that drives {task.name} is at hand.",
+            expected="a task of OGBench's pointmaze or antmaze",
+        )
+    if attempts < 1:
+        raise ConfigError("A gap needs an attempt.", field="attempts", found=attempts, expected=">= 1")
+    if jump < 0 or (jump_xy is not None and jump_xy < 0):
+        raise ConfigError("A miss cannot be negative.", field="jump, jump_xy", found=f"{jump}, {jump_xy}")
+    noise = recipe.noise if noise is None else noise
+    return Driver(task.env_id, state, recipe.agent, noise, attempts, jump, jump_xy)
+
+
+def _limits(jump: float, jump_xy: float | None) -> RealLimits:
+    """The simulator deviates from nothing, so only jumps are limited; a typical deviation of 1 gives every trajectory
+    weight 1."""
+
+    def flat(value: float) -> tuple[float, ...]:
+        return (float(value),) * len(LEVELS)
+
+    return RealLimits(
+        mode="anchored",
+        windows=0,
+        deviation=flat(1.0),
+        step_error=flat(1.0),
+        jump=flat(jump),
+        jump_xy=None if jump_xy is None else flat(jump_xy),
+    )
+
+
+def _check_starts(dataset: Dataset, shape: ChainShape, starts: np.ndarray) -> None:
+    if starts.shape[0] < 1 or starts.shape[1] < 2:
+        raise ConfigError(
+            "There is no gap to fill.", field="starts", found=starts.shape, expected="chains of >= 2"
+        )
+    rows = starts[:, :, None] + np.arange(shape.segment)
+    inside = (rows >= 0).all() and (rows < dataset.n_rows).all()
+    owner = np.searchsorted(dataset.offsets, rows, side="right")
+    if not inside or (owner[..., 0] != owner[..., -1]).any():
+        raise DataError(
+            "Some pieces do not lie in one trajectory of the dataset.",
+            field="starts",
+            fix="give first rows of windows of `shape.segment` states, as a chain search finds them",
+        )
+
+
+def _quantiles(values: np.ndarray) -> dict[str, Any]:
+    return {f"{level}": float(np.quantile(values, level)) for level in (0.1, 0.5, 0.9)}
