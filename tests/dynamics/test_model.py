@@ -81,13 +81,16 @@ def test_the_network_sees_noisy_states_the_first_state_everywhere_and_the_action
 
     def told(_: jax.Array, steps: jax.Array, level: jax.Array, extras: jax.Array) -> jax.Array:
         digits = jnp.asarray([1.0, 10.0, 100.0])
-        return (steps * digits).sum(axis=-1, keepdims=True) + 1000 * level[:, None, None]
+        beginning = 10_000 * steps[:, :1, :1]
+        return (steps * digits).sum(axis=-1, keepdims=True) + 1000 * level[:, None, None] + beginning
 
     dynamics = Dynamics(3, 1, 1, predicts="clean")
     clean = dynamics.clean(
         StubNetwork(told), rows(9, 2, 3), jnp.asarray([[4.0]]), rows(5, 6, 7), jnp.asarray([8.0])
     )
-    np.testing.assert_allclose(clean[0, :, 0], [4.0, 8000 + 600 + 40 + 2, 8000 + 700 + 40 + 3])
+    np.testing.assert_allclose(
+        clean[0, :, 0], [4.0, 40_000 + 8000 + 600 + 40 + 2, 40_000 + 8000 + 700 + 40 + 3]
+    )
 
 
 @pytest.mark.parametrize(("sampler", "spread"), [("renoise", 1.0), ("ddim", math.sqrt(2))])
