@@ -255,12 +255,13 @@ def check_values(
             if progress is not None:
                 progress(done, total)
         if bad.values:
+            place = "" if bad.first_place == () else f", position {bad.first_place}"
             raise DataError(
                 "A column holds values that are not finite.",
                 file=source,
                 field=name,
                 found=f"{bad.values} values in {bad.rows} of {len(column)} rows; the first is {bad.first} at "
-                f"{where(bad.first_row, offsets)}, position {bad.first_place}",
+                f"{where(bad.first_row, offsets)}{place}",
                 expected="finite numbers",
                 fix="repair or leave out these trajectories",
             )
@@ -320,6 +321,8 @@ def missing_field(
         expected=" or ".join(dict.fromkeys([name, *accepted])),
         fix=f"did you mean {near!r}? Rename it, or read it with fields={{{name!r}: {near!r}}}"
         if near
+        else f"if it goes by another name: fields={{{name!r}: …}}"
+        if present and accepted
         else None,
     )
 
