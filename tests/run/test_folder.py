@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import subprocess
@@ -193,3 +194,20 @@ def test_floats_are_written_exactly(tmp_path: Path) -> None:
     values = [0.1, 1 / 3, 5e-324, 1.7976931348623157e308]
     write_json(tmp_path / "x.json", values)
     assert [x.hex() for x in json.loads((tmp_path / "x.json").read_text())] == [x.hex() for x in values]
+
+
+def test_a_full_disk_is_told_and_the_same_call_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(path: Path, value: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as full:
+        full.setattr(folder_module, "write_json", no_room)
+        with pytest.raises(DataError, match="disk is full") as caught:
+            RunFolder(tmp_path / "run").open_or_create(CONFIG)
+        assert str(tmp_path / "run") in str(caught.value)
+    with RunFolder(tmp_path / "run").open_or_create(CONFIG) as run:
+        assert not run.resumed
+    with pytest.raises(DataError, match="disk is full"), RunFolder(tmp_path / "run").open_or_create(CONFIG):
+        no_room(tmp_path, None)

@@ -11,6 +11,7 @@ RUN/
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from astro_rl.errors import ConfigError
+from astro_rl.errors import ConfigError, DataError
 from astro_rl.run.files import jsonable, read_json, write_json
 from astro_rl.run.fingerprint import differences, fingerprint, flatten
 from astro_rl.run.lock import FolderLock
@@ -73,16 +74,20 @@ class RunFolder:
                 self._check_empty()
                 write_json(self.path / ENVIRONMENT, fingerprint())
                 write_json(self.path / CONFIG, wanted)
-        except BaseException:
+        except BaseException as error:
             self.close()
+            self._tell_full_disk(error)
             raise
         return self
 
     def __enter__(self) -> RunFolder:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self.close()
+        finally:
+            self._tell_full_disk(error)
 
     def close(self) -> None:
         for record_file in self._record_files.values():
@@ -187,6 +192,16 @@ class RunFolder:
             yield group
         finally:
             group.close()
+
+    def _tell_full_disk(self, error: BaseException | None) -> None:
+        """Whatever was being written when the disk was full: the run is intact and can go on."""
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DataError(
+                "The disk is full.",
+                file=self.path,
+                found=error.strerror,
+                fix="free some room; the same command continues the run",
+            ) from error
 
     def _make(self) -> None:
         try:
