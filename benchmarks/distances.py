@@ -53,8 +53,7 @@ class Arguments:
 
 def main(arguments: Arguments) -> None:
     dataset, task = load(arguments.data), get_task(arguments.task)
-    kept = len(dataset) - max(1, round(HELD_OUT * len(dataset)))
-    training, held_out = dataset.select(range(kept)), dataset.select(range(kept, len(dataset)))
+    training, held_out = held_out_split(dataset)
     grid = MazeGrid.of_task(task)
     changes = {name: json.loads(value) for name, _, value in (pair.partition("=") for pair in arguments.set)}
     settings = settings_for(arguments.preset, {"temporal": changes}).temporal
@@ -96,6 +95,11 @@ def main(arguments: Arguments) -> None:
             save_model(
                 arguments.models / f"{arguments.data.stem}-{seed}", settings, learner.discount, state.encoder
             )
+
+
+def held_out_split(dataset: Dataset) -> tuple[Dataset, Dataset]:
+    kept = len(dataset) - max(1, round(HELD_OUT * len(dataset)))
+    return dataset.select(range(kept)), dataset.select(range(kept, len(dataset)))
 
 
 def discount_for(dataset: Dataset) -> float:
