@@ -1,8 +1,8 @@
 """The expert that fills a gap in the simulator: from a state towards a place, in a number of steps that is given.
 
 It is known how far a unit action carries the point, so its pace is set to arrive on time, and its last steps are
-without noise, to arrive exactly. The ant's expert takes a direction and nothing else; it arrives when it arrives, in whatever
-posture, so several attempts with other noise are made and the nearest arrival is kept.
+without noise, to arrive exactly. The ant's expert takes a direction and nothing else; it arrives when it arrives, in
+whatever posture, so several attempts with other noise are made and the nearest arrival is kept.
 """
 
 from __future__ import annotations

@@ -78,6 +78,7 @@ def complete_in_simulator(
     states, actions = (
         np.concatenate([getattr(part, name) for part in filled]) for name in ("states", "actions")
     )
+    actions = np.pad(actions, ((0, 0), (0, 1), (0, 0)))  # a completion has as many actions as states
     known = np.zeros(states.shape[:2], bool)
     known[:, [0, -1]] = True
     real = np.zeros_like(states)

@@ -3,10 +3,10 @@
     V(s, s') = 1 where ‖f(s, a_i) − s'‖ > δ for every a_i; the rate is the mean of V over stitched transitions
 
 Taken literally it condemns real data: in eight dimensions no random action comes near the one that was taken. So n, δ,
-where actions are drawn from and which numbers are compared are calibrated on real transitions: for every choice, δ is the
-quantile that leaves a given share of them in violation, and the choice is kept that catches most *skips*, the same real
-states with the state after next in place of the next. What the calibration scores on other real transitions is reported
-with it. A transition's own action is not used: the metric judges pairs of states.
+where actions are drawn from and which numbers are compared are calibrated on real transitions: for every choice, δ is
+the quantile that leaves a given share of them in violation, and the choice is kept that catches most *skips*, the same
+real states with the state after next in place of the next. What the calibration scores on other real transitions is
+reported with it. A transition's own action is not used: the metric judges pairs of states.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Actions = Literal["box", "data"]
 
 POOL = 20_000
 REAL_RATE = 0.01
-"""δ leaves this share of calibration rows in violation, so that other real rows stay below the 2 % that are asked for."""
+"""δ leaves this share of calibration rows in violation, so that other rows stay below the 2 % that are asked for."""
 
 
 @dataclass(frozen=True)
