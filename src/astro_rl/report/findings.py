@@ -105,7 +105,8 @@ def headline(story: RunStory) -> str:
     fragments = f"{story.original.trajectories:,} recorded fragments"
     if story.augmented is None:
         return f"{fragments}, {story.original.transitions:,} transitions"
-    return f"{story.augmented.trajectories:,} longer trajectories stitched from {fragments}"
+    longer = "longer " if story.augmented.median > story.original.median else ""
+    return f"{story.augmented.trajectories:,} {longer}trajectories stitched from {fragments}"
 
 
 def standing(story: RunStory) -> str:
@@ -117,9 +118,7 @@ def standing(story: RunStory) -> str:
     if len({len(arm) for scores in story.scores for arm in scores.arms.values()}) > 1:
         told = f"At least {told}"
     if seeds < ENOUGH_SEEDS:
-        return (
-            f"{told}: too few to claim anything. Read the scores as an example of the path, not as evidence."
-        )
+        return f"{told}: too few to claim anything. Read the scores as an example, not as evidence."
     if not comparisons(story):
         return f"{told}. There is one arm only, so nothing is compared."
     clear = sum(found.verdict in ("gain", "loss") for found in comparisons(story))

@@ -225,7 +225,7 @@ def accounts_of(lineage: Mapping[str, Any]) -> tuple[Account, ...]:
 
 
 def lineage_texts(lineage: Mapping[str, Any]) -> dict[str, str]:
-    """Versions, hashes, seeds and the chain's shape. Accounts have their own section; all settings stand in the data."""
+    """Versions, hashes, seeds and the chain's shape. Accounts have a section of their own."""
     texts: dict[str, str] = {}
     for name, value in lineage.items():
         if isinstance(value, str | int | float) and value != "":

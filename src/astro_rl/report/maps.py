@@ -100,9 +100,7 @@ def distance_section(sheet: Sheet, story: RunStory, distance: DistanceMap) -> Se
         "Steps that the learned representation puts between the circle and every other place. It has seen fragments "
         "only. Where it has understood the maze, lines of equal distance follow the corridors, and two sides of a wall "
         "differ."
-    ) + paragraph(
-        f"Lines are {amount(spacing)} learned steps apart. Squares without data are left empty.", "soft"
-    )
+    ) + paragraph(f"Lines are {spacing:g} learned steps apart. Squares without data are left empty.", "soft")
     group = (
         f"<div data-fields>{figure('distance', drawn + legend, 'Learned steps from the circle.')}"
         f"{_readout('Point at the map to read it.')}</div>"
@@ -127,7 +125,10 @@ def _value_maps(sheet: Sheet, story: RunStory, number: int, values: ValueMaps) -
     reach = symmetric_scale(change)
     colours = sequential()
     maps = []
-    for name, title, grid in (("before", "without", before), ("after", "with augmented data", after)):
+    for name, title, grid in (
+        ("before", "without augmented data", before),
+        ("after", "with augmented data", after),
+    ):
         key_name = f"value-{number}-{name}"
         sheet.add_field(key_name, title, grid)
         layers = image(sheet.plane, grid, picture(grid, scale, colours))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from astro_rl.report.findings import compare, limits, mean_interval, sentence, shown, signed
+from astro_rl.report.findings import limits, mean_interval, shown, signed
 from astro_rl.report.markup import Bar, Section, amount, bars, counted, duration, paragraph, table
 from astro_rl.report.score_chart import legend, score_chart
 from astro_rl.report.story import Account, Facts, RunStory, Scores
@@ -77,7 +77,6 @@ def scores_section(story: RunStory) -> Section | None:
     for scores in story.scores:
         title = f"{scores.learner.upper()}, {counted(scores.updates, 'update')}"
         parts.append(f'<h3>{escape(title)}</h3><figure data-figure="scores">{score_chart(scores)}</figure>')
-        parts += [paragraph(sentence(found)) for found in compare(scores)]
         parts.append(_every_seed(scores))
     return Section("scores", "Scores, without and with augmented data", "".join(parts), "Scores")
 
@@ -173,11 +172,11 @@ def repeat_section(story: RunStory) -> Section | None:
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
+    return "–" if share is None else f"{100 * share:.1f}\u00a0%"
 
 
 def _share(share: float | None) -> str:
-    return "–" if share is None else f"{amount(100 * share)} %"
+    return "–" if share is None else f"{amount(100 * share)}\u00a0%"
 
 
 def _plain(value: float | None) -> str:

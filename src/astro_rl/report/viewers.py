@@ -120,6 +120,8 @@ def _chain(plane: Plane, chain: Chain) -> str:
     for number, piece in enumerate(pieces):
         x, y = plane.at(*(float(value) for value in piece[len(piece) // 2]))
         size = 1.3 * plane.mark
+        # Beside the piece: a short one would lie hidden under its number.
+        y = y - size if y > 2 * size else y + size
         parts.append(
             f'<text class="order" x="{x:.2f}" y="{y:.2f}" font-size="{size:.2f}" '
             f'stroke-width="{0.25 * size:.2f}">{number + 1}</text>'
