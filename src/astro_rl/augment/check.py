@@ -69,18 +69,19 @@ def errors(done: Completions, scale: StepScale) -> Errors:
     """All four, by the formulas above."""
     moving = scale.sigma > 0
     sigma = np.where(moving, scale.sigma, 1.0)
+    finite = np.isfinite(done.states).all(axis=(1, 2)) & np.isfinite(done.actions).all(axis=(1, 2))
+    states = np.where(finite[:, None, None], done.states, 0.0)
     # Known states leave holes: only neighbours that are both known have a change to compare.
     pairs = done.known[:, 1:] & done.known[:, :-1]
-    missed = (np.diff(done.states, axis=1) - np.diff(done.given, axis=1)) / sigma
+    missed = (np.diff(states, axis=1) - np.diff(done.given, axis=1)) / sigma
     squares = (np.square(missed) * moving).sum(axis=-1) * pairs
     step = np.sqrt(squares.sum(axis=1) / np.maximum(pairs.sum(axis=1) * moving.sum(), 1))
     jobs = np.arange(len(done.states))
     place = first_target(done.known)
-    gap = np.where(done.known[jobs, place][:, None], done.given[jobs, place] - done.states[jobs, place], 0.0)
+    gap = np.where(done.known[jobs, place][:, None], done.given[jobs, place] - states[jobs, place], 0.0)
     jump = np.sqrt((np.square(gap / sigma) * moving).sum(axis=1) / max(moving.sum(), 1))
     step_length = np.sqrt(np.square(scale.sigma * scale.plane).sum())
     plane = np.linalg.norm(gap * scale.plane, axis=1) / (step_length if step_length > 0 else 1.0)
-    finite = np.isfinite(done.states).all(axis=(1, 2)) & np.isfinite(done.actions).all(axis=(1, 2))
     return Errors(*(np.where(finite, value, np.nan) for value in (done.deviation, step, jump, plane)))
 
 

@@ -150,5 +150,5 @@ def weights(
 
     Our reading of algorithm 3's title, "adaptive weighted"; the algorithm itself names no weight.
     """
-    typical = limits.at("deviation", 0.5)
-    return np.minimum(1.0, typical / np.maximum(deviation, max(typical, 1e-12))).astype(np.float32)
+    typical = max(limits.at("deviation", 0.5), 1e-12)
+    return (typical / np.maximum(deviation, typical)).astype(np.float32)

@@ -66,7 +66,7 @@ class RewardLearner:
 
     def init(self, key: Key[Array, ""], features: int) -> RewardState:
         network = MLP.init(key, features, self.settings.hidden, 2, layer_norm=True)
-        return RewardState(network, init_optimiser(adamw(self.settings.learning_rate), network))
+        return RewardState(network, init_optimiser(self._optimiser(), network))
 
     def update(
         self, state: RewardState, data: RewardData, key: Key[Array, ""]
@@ -75,8 +75,7 @@ class RewardLearner:
         gradients, info = jax.grad(self.loss, has_aux=True)(
             state.network, data.inputs[drawn], data.rewards[drawn], data.terminated[drawn]
         )
-        optimiser = adamw(self.settings.learning_rate, clip=1.0)
-        return RewardState(*descend(optimiser, state.network, state.optimiser, gradients)), info
+        return RewardState(*descend(self._optimiser(), state.network, state.optimiser, gradients)), info
 
     def loss(
         self,
@@ -90,6 +89,9 @@ class RewardLearner:
         square = jnp.square(answer[:, 0] - rewards).mean()
         entropy = optax.sigmoid_binary_cross_entropy(answer[:, 1], terminated).mean()
         return square + entropy, {"reward_mse": square, "terminated_entropy": entropy}
+
+    def _optimiser(self) -> optax.GradientTransformation:
+        return adamw(self.settings.learning_rate, clip=1.0)
 
 
 @dataclass(frozen=True, eq=False)
