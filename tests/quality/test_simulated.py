@@ -9,7 +9,7 @@ from astro_rl.augment.finish import LINEAGE_COLUMNS
 from astro_rl.augment.lineage import source_digest
 from astro_rl.data import Dataset, check_dataset
 from astro_rl.errors import ConfigError, DataError, UnavailableError
-from astro_rl.quality.simulated import complete_in_simulator
+from astro_rl.quality.simulated import SimulatorCompleter, complete_in_simulator
 from astro_rl.quality.truth import known_rows, truth_of
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks import Task, get_task
@@ -91,6 +91,12 @@ def test_same_seed_same_bytes_whatever_the_workers(made: Made) -> None:
     name = "pointmaze-medium-stitch"
     here = complete(made, name, 12, attempts=2)
     assert same(here, complete(made, name, 12, attempts=2, workers=2))
+    dataset, task = made[name]
+    with SimulatorCompleter(dataset, task, SHAPE, jump=1.0, jump_xy=1.0, attempts=2, workers=0) as completer:
+        completer.complete(real_chains(dataset, 3), seed=7)
+        assert same(here, completer.complete(real_chains(dataset, 12))), (
+            "batches do not depend on earlier ones"
+        )
     other = complete(made, name, 12, attempts=2, seed=1)
     assert here.n_rows != other.n_rows or not same(here, other)
 

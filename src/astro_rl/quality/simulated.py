@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from astro_rl.augment.check import errors, step_scale
+from astro_rl.augment.check import Errors, errors, step_scale
 from astro_rl.augment.finish import Finisher, projection
 from astro_rl.augment.jobs import Completions
 from astro_rl.augment.layout import lay_anchored
@@ -27,9 +27,9 @@ from astro_rl.data.catalogue import RECIPES
 from astro_rl.data.normaliser import fit_normaliser
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import ConfigError, DataError, UnavailableError
-from astro_rl.quality.driving import Driver, Gap
+from astro_rl.quality.driving import Driver, Filled, Gap
 from astro_rl.quality.replay import checked_state
-from astro_rl.quality.workers import Progress, run_jobs
+from astro_rl.quality.workers import Crew, Progress
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks.task import SuccessTiming, Task
 
@@ -54,76 +54,150 @@ def complete_in_simulator(
 ) -> Dataset:
     """Chains of source rows (the first of each piece), completed; columns and lineage as augmented data has them.
 
-    `jump`, `jump_xy`: the largest miss at a junction, in typical steps, over all numbers and in the plane. For the same
-    rule as the models' data give `limits.at("jump", settings.jump_quantile)`. `noise`: of the actions; the dataset's
-    recipe's unless given. `attempts` with other noise a gap, of which the nearest arrival is kept. The result does not
-    depend on `workers` (None: one a core).
+    For many batches of chains, keep a `SimulatorCompleter`. The arguments are its.
     """
-    driver = _driver(task, dataset, noise, attempts, jump, jump_xy)
-    _check_starts(dataset, shape, starts)
-    limits, normaliser = _limits(jump, jump_xy), fit_normaliser(dataset.observations)
-    scale = step_scale(dataset, normaliser, task.xy_indices)
-    (chains, pieces), steps = starts.shape, shape.mask + 1
-    firsts = starts[:, 1:].ravel()
-    lasts = (starts[:, :-1] + shape.segment - 1).ravel()
-    begin, target = np.asarray(dataset.observations[lasts]), np.asarray(dataset.observations[firsts])
-    gaps = [Gap(begin[k], target[k], (seed, k)) for k in range(len(firsts))]
-    sigma = scale.sigma * normaliser.scale
-    types = (dataset.observations.dtype, dataset.actions.dtype)
-    given = [
-        (driver, gaps[first : first + JOB_GAPS], steps, sigma, list(task.xy_indices or ()), types)
-        for first in range(0, len(gaps), JOB_GAPS)
-    ]
-    filled = run_jobs("astro_rl.quality.driving:fill_gaps", given, workers, progress)
-    states, actions = (
-        np.concatenate([getattr(part, name) for part in filled]) for name in ("states", "actions")
-    )
-    actions = np.pad(actions, ((0, 0), (0, 1), (0, 0)))  # a completion has as many actions as states
-    known = np.zeros(states.shape[:2], bool)
-    known[:, [0, -1]] = True
-    real = np.zeros_like(states)
-    real[:, 0], real[:, -1] = begin, target
-    done = Completions(
-        normaliser.normalise(real) * known[..., None],
-        known,
-        normaliser.normalise(states),
-        actions,
-        np.zeros(len(states), np.float32),
-    )
-    found = errors(done, scale)
-    verdict = judge(found, limits, GenerateSettings(mode="anchored"))
-    per_chain = (chains, pieces - 1)
-    laid = lay_anchored(
-        shape,
+    with SimulatorCompleter(
         dataset,
-        starts,
-        states.reshape(*per_chain, *states.shape[1:]),
-        actions.reshape(*per_chain, *actions.shape[1:]),
-        np.zeros(per_chain, np.float32),
-        verdict.reshape(per_chain),
-        tail=False,
-    )
-    finisher = Finisher(dataset, normaliser, limits, projection(dataset, task), task=task, timing=timing)
-    made = finisher.finish(laid, np.zeros(chains, np.float32) if statistic is None else statistic)
-    cut = int((verdict == CUT).sum())
-    record = {
-        "augmenter": "simulator",
-        "source_digest": source_digest(dataset),
-        "task": task.name,
-        "seed": seed,
-        "shape": {"pieces": pieces, "segment": shape.segment, "mask": shape.mask},
-        "driver": {"agent": driver.agent, "noise": driver.noise, "attempts": attempts},
-        "limits": {"jump": jump, "jump_xy": jump_xy},
-        "chains": chains,
-        "completions": {"proposed": len(states), "kept": len(states) - cut, "cut": cut},
-        "attempts_made": int(sum(part.attempts.sum() for part in filled)),
-        "arrivals": {
-            name: _quantiles(getattr(found, name))
-            for name in ("jump", "jump_xy")
-            if name == "jump" or scale.has_plane
-        },
-    }
-    return replace(made, info={**made.info, "lineage": record})
+        task,
+        shape,
+        jump=jump,
+        jump_xy=jump_xy,
+        noise=noise,
+        attempts=attempts,
+        timing=timing,
+        workers=workers,
+    ) as completer:
+        return completer.complete(starts, seed=seed, statistic=statistic, progress=progress)
+
+
+class SimulatorCompleter:
+    """What every batch of chains needs, prepared once: the source's scales, and processes with a simulator each."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        task: Task,
+        shape: ChainShape,
+        *,
+        jump: float,
+        jump_xy: float | None = None,
+        noise: float | None = None,
+        attempts: int = 1,
+        timing: SuccessTiming | None = None,
+        workers: int | None = None,
+    ) -> None:
+        """`jump`, `jump_xy`: the largest miss at a junction, in typical steps, over all numbers and in the plane. For
+        the same rule as the models' data give `limits.at("jump", settings.jump_quantile)`. `noise`: of the actions;
+        the dataset's recipe's unless given. `attempts` with other noise a gap, of which the nearest arrival is kept.
+        Results do not depend on `workers` (None: one a core)."""
+        self.dataset, self.task, self.shape = dataset, task, shape
+        self._driver = _driver(task, dataset, noise, attempts, jump, jump_xy)
+        self._limits, self._normaliser = _limits(jump, jump_xy), fit_normaliser(dataset.observations)
+        self._scale = step_scale(dataset, self._normaliser, task.xy_indices)
+        self._finisher = Finisher(
+            dataset, self._normaliser, self._limits, projection(dataset, task), task=task, timing=timing
+        )
+        self._digest = source_digest(dataset)
+        self._crew = Crew(workers)
+
+    def __enter__(self) -> SimulatorCompleter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._crew.close()
+
+    def complete(
+        self,
+        starts: Int[np.ndarray, "chains pieces"],
+        *,
+        seed: int = 0,
+        statistic: Float[np.ndarray, "chains"] | None = None,
+        progress: Progress | None = None,
+    ) -> Dataset:
+        """Noise follows from seed, and from a gap's place in `starts`: give each batch a seed of its own."""
+        shape, dataset = self.shape, self.dataset
+        _check_starts(dataset, shape, starts)
+        filled = self._fill(starts, seed, progress)
+        states, actions, _ = filled
+        found, verdict = self._judged(starts, states, actions)
+        chains, gaps = len(starts), starts.shape[1] - 1
+        laid = lay_anchored(
+            shape,
+            dataset,
+            starts,
+            states.reshape(chains, gaps, *states.shape[1:]),
+            actions.reshape(chains, gaps, *actions.shape[1:]),
+            np.zeros((chains, gaps), np.float32),
+            verdict.reshape(chains, gaps),
+            tail=False,
+        )
+        made = self._finisher.finish(laid, np.zeros(chains, np.float32) if statistic is None else statistic)
+        return replace(
+            made, info={**made.info, "lineage": self._record(seed, chains, filled, found, verdict)}
+        )
+
+    def _fill(self, starts: np.ndarray, seed: int, progress: Progress | None) -> Filled:
+        dataset, (chains, pieces) = self.dataset, starts.shape
+        begin, target = (np.asarray(dataset.observations[rows]) for rows in self._gap_rows(starts))
+        gaps = [Gap(begin[k], target[k], (seed, k)) for k in range(chains * (pieces - 1))]
+        sigma = self._scale.sigma * self._normaliser.scale
+        types = (dataset.observations.dtype, dataset.actions.dtype)
+        given = [
+            (
+                self._driver,
+                gaps[first : first + JOB_GAPS],
+                self.shape.mask + 1,
+                sigma,
+                list(self.task.xy_indices or ()),
+                types,
+            )
+            for first in range(0, len(gaps), JOB_GAPS)
+        ]
+        parts = self._crew.run("astro_rl.quality.driving:fill_gaps", given, progress)
+        states, actions, attempts = (np.concatenate(column) for column in zip(*parts, strict=True))
+        # A completion has as many actions as states.
+        return Filled(states, np.pad(actions, ((0, 0), (0, 1), (0, 0))), attempts)
+
+    def _gap_rows(self, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The last row before each gap and the first one behind it."""
+        return (starts[:, :-1] + self.shape.segment - 1).ravel(), starts[:, 1:].ravel()
+
+    def _judged(
+        self, starts: np.ndarray, states: np.ndarray, actions: np.ndarray
+    ) -> tuple[Errors, np.ndarray]:
+        """By the very rule that the models' completions are judged by."""
+        known = np.zeros(states.shape[:2], bool)
+        known[:, [0, -1]] = True
+        given = np.zeros_like(states)
+        for place, rows in zip((0, -1), self._gap_rows(starts), strict=True):
+            given[:, place] = self._normaliser.normalise(self.dataset.observations[rows])
+        done = Completions(
+            given, known, self._normaliser.normalise(states), actions, np.zeros(len(states), np.float32)
+        )
+        found = errors(done, self._scale)
+        return found, judge(found, self._limits, GenerateSettings(mode="anchored"))
+
+    def _record(
+        self, seed: int, chains: int, filled: Filled, found: Errors, verdict: np.ndarray
+    ) -> dict[str, Any]:
+        shape, driver, cut = self.shape, self._driver, int((verdict == CUT).sum())
+        measures = ("jump", "jump_xy") if self._scale.has_plane else ("jump",)
+        return {
+            "augmenter": "simulator",
+            "source_digest": self._digest,
+            "task": self.task.name,
+            "seed": seed,
+            "shape": {"pieces": shape.pieces, "segment": shape.segment, "mask": shape.mask},
+            "driver": {"agent": driver.agent, "noise": driver.noise, "attempts": driver.attempts},
+            "limits": {"jump": driver.jump, "jump_xy": driver.jump_xy},
+            "chains": chains,
+            "completions": {"proposed": len(verdict), "kept": len(verdict) - cut, "cut": cut},
+            "attempts_made": int(filled.attempts.sum()),
+            "arrivals": {name: _quantiles(getattr(found, name)) for name in measures},
+        }
 
 
 def _driver(

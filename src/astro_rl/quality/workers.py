@@ -37,61 +37,92 @@ def run_jobs(
 
     `workers` None is one a core, 0 this process.
     """
-    if workers is not None and workers < 0:
-        raise ConfigError("The number of workers cannot be negative.", field="workers", found=workers)
-    count = min(available_cores() if workers is None else workers, len(arguments))
-    answers: list[Any] = [None] * len(arguments)
-    if count <= (1 if workers is None else 0):
-        function = _function(job)
-        for number, given in enumerate(arguments):
-            answers[number] = function(*given)
-            if progress is not None:
-                progress(number + 1, len(arguments))
-        return answers
-    crew = [_start() for _ in range(count)]
-    try:
-        _deal(job, arguments, crew, answers, progress)
-    finally:
-        for connection, process in crew:
+    with Crew(workers) as crew:
+        return crew.run(job, arguments, progress)
+
+
+class Crew:
+    """Workers that stay between calls: each builds its simulator once. None is started before there is work for it."""
+
+    def __init__(self, workers: int | None = 0) -> None:
+        if workers is not None and workers < 0:
+            raise ConfigError("The number of workers cannot be negative.", field="workers", found=workers)
+        self._most = available_cores() if workers is None else workers
+        self._alone = self._most <= (1 if workers is None else 0)
+        self._processes: dict[Connection, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """A closed pipe ends a worker; one that does not notice in time is killed."""
+        for connection in self._processes:
             connection.close()
+        for process in self._processes.values():
             try:
                 process.wait(GOODBYE_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self._processes = {}
+
+    def run(
+        self, job: str, arguments: Sequence[tuple[Any, ...]], progress: Progress | None = None
+    ) -> list[Any]:
+        """As :func:`run_jobs`. After an error the crew is sent home."""
+        if self._alone:
+            return _run_here(job, arguments, progress)
+        while len(self._processes) < min(self._most, len(arguments)):
+            connection, process = _start()
+            self._processes[connection] = process
+        try:
+            return self._deal(job, arguments, progress)
+        except BaseException:
+            self.close()
+            raise
+
+    def _deal(self, job: str, arguments: Sequence[tuple[Any, ...]], progress: Progress | None) -> list[Any]:
+        answers: list[Any] = [None] * len(arguments)
+        waiting, done = iter(range(len(arguments))), 0
+        holds: dict[Connection, int] = {}
+        for connection in self._processes:
+            _give(connection, job, arguments, waiting, holds)
+        while holds:
+            for ready in wait(list(holds)):
+                assert isinstance(ready, Connection)
+                answers[holds[ready]] = self._answer(ready)
+                del holds[ready]
+                done += 1
+                if progress is not None:
+                    progress(done, len(arguments))
+                _give(ready, job, arguments, waiting, holds)
+        return answers
+
+    def _answer(self, connection: Connection) -> Any:
+        try:
+            error, answer = connection.recv()
+        except (EOFError, OSError) as gone:
+            raise AstroError(
+                "A process that runs the simulator is gone.",
+                found=f"exit status {self._processes[connection].poll()}",
+                fix="its last words, if any, stand above; fewer workers need less memory, and workers=0 runs "
+                "everything in this process",
+            ) from gone
+        if error is not None:
+            raise error_from_wire(error)
+        return answer
+
+
+def _run_here(job: str, arguments: Sequence[tuple[Any, ...]], progress: Progress | None) -> list[Any]:
+    function, answers = _function(job), []
+    for number, given in enumerate(arguments):
+        answers.append(function(*given))
+        if progress is not None:
+            progress(number + 1, len(arguments))
     return answers
-
-
-def _deal(
-    job: str,
-    arguments: Sequence[tuple[Any, ...]],
-    crew: list[tuple[Connection, subprocess.Popen[bytes]]],
-    answers: list[Any],
-    progress: Progress | None,
-) -> None:
-    waiting, done = iter(range(len(arguments))), 0
-    processes, holds = dict(crew), {}
-    for connection in processes:
-        _give(connection, job, arguments, waiting, holds)
-    while holds:
-        for ready in wait(list(holds)):
-            assert isinstance(ready, Connection)
-            try:
-                error, answer = ready.recv()
-            except (EOFError, OSError) as gone:
-                raise AstroError(
-                    "A process that runs the simulator is gone.",
-                    found=f"exit status {processes[ready].poll()}",
-                    fix="its last words, if any, stand above; fewer workers need less memory, and workers=0 runs "
-                    "everything in this process",
-                ) from gone
-            if error is not None:
-                raise error_from_wire(error)
-            answers[holds.pop(ready)] = answer
-            done += 1
-            if progress is not None:
-                progress(done, len(arguments))
-            _give(ready, job, arguments, waiting, holds)
 
 
 def _give(connection: Connection, job: str, arguments: Any, waiting: Any, holds: dict[Any, int]) -> None:
