@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -44,6 +44,7 @@ SQUARES_A_CELL, SQUARES_ACROSS = 8, 56
 Plane = tuple[int, int]
 
 
+@runtime_checkable
 class Distances(Protocol):
     """A `TemporalModel`, or whatever else counts steps between observations."""
 
@@ -145,7 +146,7 @@ def goal_of(task: Task | None) -> tuple[tuple[float, float] | None, float | None
 
 
 def fragments_of(dataset: Dataset, xy: Plane, count: int = FRAGMENTS) -> Fragments:
-    tracks = tuple(_places(dataset[number].observations, xy) for number in evenly(len(dataset), count))
+    tracks = tuple(_places(dataset[int(number)].observations, xy) for number in evenly(len(dataset), count))
     return Fragments(tracks, total=dataset.n_trajectories)
 
 
@@ -175,7 +176,7 @@ def stitched_of(
     if not has_lineage(augmented):
         return ()
     found = []
-    for number in evenly(len(augmented), count):
+    for number in evenly(len(augmented), count).tolist():
         track = augmented[number]
         owners, rows = _origin(augmented, dataset, number)
         generated = ~_recorded(track.observations, dataset, rows)
@@ -190,7 +191,7 @@ def chains_of(augmented: Dataset, dataset: Dataset, xy: Plane, count: int = PICT
         return ()
     statistic = augmented.extras.get("filter_statistic")
     found = []
-    for number in evenly(len(augmented), 4 * count):
+    for number in evenly(len(augmented), 4 * count).tolist():
         _, rows = _origin(augmented, dataset, number)
         pieces = [rows[a:b] for a, b in runs_of(rows)]
         if len(pieces) < 2:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from astro_rl.data.atomic import new_file
 from astro_rl.report.findings import compare, mean_interval
@@ -16,10 +22,6 @@ from astro_rl.report.raster import Grid, Scale, diverging, grid_of, shared_scale
 from astro_rl.report.score_chart import score_range, spread
 from astro_rl.report.story import Chain, RunStory, Scores, Stitched, ValueMaps
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 REAL, GENERATED, WALL, SOFT = "#005f9e", "#c8430a", "#ced4db", "#56616d"
 ARMS = (SOFT, "#c8430a", "#00795c", "#8a3a86", "#7a5c00")
 ARM_MARKS = ("o", "o", "s", "^", "D")
@@ -28,7 +30,7 @@ PIECES = (REAL, GENERATED, "#00795c", "#8a3a86", "#8f6a00", "#2b8cc4", "#444c56"
 COLUMN = 3.3
 """Width of a paper's column, in inches."""
 
-Drawn = tuple[str, "Figure"]
+Drawn = tuple[str, Figure]
 
 
 def save_figures(story: RunStory, folder: str | Path, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
@@ -76,9 +78,6 @@ def figures(story: RunStory) -> Iterator[Drawn]:
 
 def _figure(width: float, height: float) -> Figure:
     """Without pyplot, which would keep every figure and look for a display."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -94,9 +93,6 @@ def _one(plane: Plane, story: RunStory, draw: Callable[[Axes], None]) -> Figure:
 
 
 def _ground(axes: Axes, plane: Plane, story: RunStory) -> None:
-    from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Rectangle
-
     axes.set(xlim=(plane.x0, plane.x1), ylim=(plane.y0, plane.y1), xticks=[], yticks=[], aspect="equal")
     if story.walls is not None:
         size = story.walls.size
@@ -176,8 +172,6 @@ def _distance(plane: Plane, story: RunStory) -> Figure:
 
 
 def _values(plane: Plane, story: RunStory, values: ValueMaps) -> Figure:
-    from matplotlib.colors import ListedColormap
-
     before, after, scale = value_grids(values)
     change = Grid(before.x0, before.y0, before.cell, after.values - before.values)
     figure = _figure(2.2 * COLUMN, 0.85 * COLUMN * plane.height / plane.width)

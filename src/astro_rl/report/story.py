@@ -106,7 +106,7 @@ class Scores:
     """One learner's final scores on each arm, a figure a seed. The first arm is what others are compared with."""
 
     learner: str
-    arms: Mapping[str, Float[np.ndarray, "seeds"]]
+    arms: Mapping[str, Float[np.ndarray, "_"]]
     episodes: int
     """Evaluation episodes behind each figure."""
     updates: int
