@@ -87,7 +87,7 @@ def test_a_strangers_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("...")
     with pytest.raises(ConfigError, match=r"thesis\.tex"):
         RunFolder(tmp_path).open_or_create(CONFIG)
-    assert not (tmp_path / "config.json").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     file = tmp_path / "thesis.tex"
     with pytest.raises(ConfigError, match="a file is in its way"):
         RunFolder(file).open_or_create(CONFIG)

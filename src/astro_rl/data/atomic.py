@@ -84,7 +84,11 @@ def _sibling(path: Path) -> Path:
 
 def _refuse_existing(path: Path, overwrite: bool) -> None:
     if path.exists() and not overwrite:
-        raise DataError("The destination exists.", file=path, fix="pass overwrite=True, or give another name")
+        raise DataError(
+            "The destination exists.",
+            file=path,
+            fix="pass overwrite=True (--overwrite), or give another name",
+        )
 
 
 @contextmanager

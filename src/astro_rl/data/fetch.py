@@ -177,7 +177,7 @@ def check_file(path: Path, suite: str, rows: int | None) -> None:
             field="observations",
             found=f"{names['observations'][0]:,} rows",
             expected=f"{rows:,} rows",
-            fix="pass any_size=True if this is meant",
+            fix="pass any_size=True (--any-size) if this is meant",
         )
 
 

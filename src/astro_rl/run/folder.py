@@ -61,6 +61,7 @@ class RunFolder:
         """
         wanted = jsonable(config)
         self._make()
+        self._check_empty()  # before the lock, which would leave its file in a folder that is not ours
         self._lock.acquire()
         try:
             if (self.path / CONFIG).exists():
@@ -223,7 +224,7 @@ class RunFolder:
 
     def _check_empty(self) -> None:
         strangers = sorted(entry.name for entry in self.path.iterdir() if entry.name not in BEFORE_CONFIG)
-        if strangers:
+        if strangers and not (self.path / CONFIG).exists():
             raise ConfigError(
                 "This folder is not empty and holds no run.",
                 file=self.path,
