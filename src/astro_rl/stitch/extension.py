@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from astro_rl.stitch.gauge import Gauge
 
@@ -40,7 +41,6 @@ class Pool(NamedTuple):
     """Of each window's own pairs of probes."""
 
 
-@partial(jax.jit, static_argnames=("gauge", "gap", "tolerance", "threshold", "shortlist", "distinct"))
 def extend(
     key: Key[Array, ""],
     known: Known,
@@ -56,15 +56,47 @@ def extend(
 ) -> tuple[Int[Array, "chains"], Float[Array, "chains"], Int[Array, "chains"]]:
     """For each chain: the chosen window's place in the pool (or −1), the new bias sum, and what became of it."""
     offset_key, choice_key = jax.random.split(key)
-    first = gauge.from_distance(pairwise_distance(known.ends, pool.latents[:, 0]))
-    on_shell = jnp.abs(first - gap) <= tolerance
-    if distinct:
-        used = (known.trajectories[:, :, None] == pool.trajectories[None, None, :]).any(axis=1)
-        on_shell &= ~used
+    nearest, farthest = gauge.raw_range(gap - tolerance, gap + tolerance)
+    on_shell = _on_shell(known, pool, jnp.float32(nearest), jnp.float32(farthest), distinct)
     candidates, is_real = shortlist_of(offset_key, on_shell, shortlist)
+    return _choose(
+        choice_key,
+        known,
+        pool,
+        new_positions,
+        jnp.asarray(candidates),
+        jnp.asarray(is_real),
+        gauge,
+        jnp.float32(threshold),
+    )
 
+
+@partial(jax.jit, static_argnames="distinct")
+def _on_shell(
+    known: Known, pool: Pool, nearest: Float[Array, ""], farthest: Float[Array, ""], distinct: bool
+) -> Bool[Array, "chains pool"]:
+    squared = pairwise_squared(known.ends, pool.latents[:, 0])
+    # Negative where the shell is empty; then nothing may be on it, and a square would hide the sign.
+    on_shell = (squared >= jnp.square(nearest)) & (squared <= jnp.square(farthest)) & (farthest >= nearest)
+    if distinct:
+        on_shell &= ~(known.trajectories[:, :, None] == pool.trajectories[None, None, :]).any(axis=1)
+    return on_shell
+
+
+@partial(jax.jit, static_argnames="gauge")
+def _choose(
+    key: Key[Array, ""],
+    known: Known,
+    pool: Pool,
+    new_positions: Int[Array, "probes"],
+    candidates: Int[Array, "chains shortlist"],
+    is_real: Bool[Array, "chains shortlist"],
+    gauge: Gauge,
+    threshold: Float[Array, ""],
+) -> tuple[Int[Array, "chains"], Float[Array, "chains"], Int[Array, "chains"]]:
+    """Test the shortlist against all that the chains hold, and draw one that fits."""
     chains, n_known, width = known.latents.shape
-    probes = pool.latents.shape[1]
+    probes, shortlist = pool.latents.shape[1], candidates.shape[1]
     latents = pool.latents[candidates].reshape(chains, shortlist * probes, width)
     measured = gauge.from_distance(jax.vmap(pairwise_distance)(known.latents, latents))
     apart = jnp.abs(jnp.tile(new_positions, shortlist)[None, :] - known.positions[:, None])
@@ -73,7 +105,7 @@ def extend(
     n_states = n_known + probes
     fits = is_real & (sums / (n_states * (n_states - 1) / 2) <= threshold)
 
-    drawn = jnp.argmax(jnp.where(fits, jax.random.uniform(choice_key, fits.shape), -1.0), axis=1)
+    drawn = jnp.argmax(jnp.where(fits, jax.random.uniform(key, fits.shape), -1.0), axis=1)
     found = fits.any(axis=1)
     chosen = jnp.where(found, jnp.take_along_axis(candidates, drawn[:, None], axis=1)[:, 0], -1)
     new_sum = jnp.take_along_axis(sums, drawn[:, None], axis=1)[:, 0]
@@ -82,22 +114,31 @@ def extend(
 
 
 def pairwise_distance(a: Float[Array, "a latent"], b: Float[Array, "b latent"]) -> Float[Array, "a b"]:
-    """All distances through one matrix product. Centred first: what cancels then is small."""
+    return jnp.sqrt(jnp.maximum(pairwise_squared(a, b), 1e-12))
+
+
+def pairwise_squared(a: Float[Array, "a latent"], b: Float[Array, "b latent"]) -> Float[Array, "a b"]:
+    """All squared distances through one matrix product. Centred first: what cancels then is small. Rounding may leave
+    a tiny negative number where both are the same point."""
     centre = b.mean(axis=0)
     a, b = a - centre, b - centre
-    squared = jnp.square(a).sum(-1)[:, None] + jnp.square(b).sum(-1)[None, :] - 2 * a @ b.T
-    return jnp.sqrt(jnp.maximum(squared, 1e-12))
+    return jnp.square(a).sum(-1)[:, None] + jnp.square(b).sum(-1)[None, :] - 2 * a @ b.T
 
 
-def shortlist_of(key: Key[Array, ""], eligible: Array, size: int) -> tuple[Int[Array, "chains size"], Array]:
+def shortlist_of(
+    key: Key[Array, ""], eligible: Bool[Array, "chains pool"], size: int
+) -> tuple[Int[np.ndarray, "chains size"], Bool[np.ndarray, "chains size"]]:
     """Up to `size` eligible places of each row, from a random one on and around; the pool's own order is
-    random already.
+    random already. The second says which of them are real.
 
-    Sorting a random score would do the same at ten times the cost.
+    On the host, where the few eligible places are listed in one pass; running sums over all places, or sorting a random
+    score, cost XLA ten times as much.
     """
-    rank = jnp.cumsum(eligible, axis=1, dtype=jnp.int32)
-    total = rank[:, -1:]
-    offset = (jax.random.uniform(key, (len(eligible), 1)) * total).astype(jnp.int32)
-    wanted = 1 + (offset + jnp.arange(size, dtype=jnp.int32)) % jnp.maximum(total, 1)
-    places = jax.vmap(jnp.searchsorted)(rank, wanted)
-    return jnp.minimum(places, eligible.shape[1] - 1), jnp.arange(size)[None, :] < total
+    mask = np.asarray(eligible)
+    places = np.flatnonzero(mask)
+    bounds = np.searchsorted(places, np.arange(len(mask) + 1) * mask.shape[1])
+    total = np.diff(bounds)[:, None]
+    start = (np.asarray(jax.random.uniform(key, (len(mask), 1))) * total).astype(np.int64)
+    wanted = bounds[:-1, None] + (start + np.arange(size)) % np.maximum(total, 1)
+    listed = places[np.minimum(wanted, max(len(places) - 1, 0))] if len(places) else np.zeros_like(wanted)
+    return (listed % mask.shape[1]).astype(np.int32), np.arange(size)[None, :] < total

@@ -7,6 +7,7 @@ corrections, so that every test of a chain is the same comparison.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ from jaxtyping import Array, Float, Int
 
 from astro_rl.errors import DataError
 from astro_rl.temporal.encoder import distance
-from astro_rl.temporal.steps import steps_from_distance
+from astro_rl.temporal.steps import SATURATED, steps_from_distance
 
 MOVING_SHARE = 0.5
 """A window counts as moving if it covers at least this share of what the fastest twentieth of windows cover."""
@@ -40,6 +41,22 @@ class Gauge:
 
     def from_distance(self, raw: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
         return raw if self.literal else self.slowness * steps_from_distance(raw, self.discount)
+
+    def raw_range(self, low: float, high: float) -> tuple[float, float]:
+        """The raw distances that read at least `low` and at most `high`: many are compared with two numbers, and no
+        logarithm is taken of any."""
+        if self.literal:
+            return max(low, 0.0), high
+        farthest = self.slowness * math.log1p(-SATURATED) / math.log(self.discount)
+        ceiling = 1 / (1 - self.discount)
+        least, most = (
+            -math.expm1(max(x, 0.0) / self.slowness * math.log(self.discount)) for x in (low, high)
+        )
+        # Everything saturated reads the same: inside or outside together.
+        return (
+            math.inf if low > farthest else least * ceiling,
+            math.inf if high >= farthest else most * ceiling if high >= 0 else -math.inf,
+        )
 
 
 def fit_gauge(

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
 
 from astro_rl.errors import ConfigError, DataError
-from astro_rl.stitch.extension import CHOSEN, EMPTY_SHELL, NOTHING_FITS, Known, Pool, extend
-from astro_rl.stitch.gauge import Gauge, mean_bias, sampled_bias
+from astro_rl.stitch.extension import (
+    CHOSEN,
+    EMPTY_SHELL,
+    NOTHING_FITS,
+    Known,
+    Pool,
+    extend,
+    pairwise_distance,
+)
+from astro_rl.stitch.gauge import Gauge, sampled_bias
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.stitch.targets import nearest_targets
 from astro_rl.stitch.windows import Windows
@@ -146,13 +156,16 @@ class ChainSearch:
     ) -> Float[np.ndarray, "chains"]:
         """E[Δ_d] of finished chains, eq. (8): over all pairs of known states, or k sampled ones."""
         rows = (starts[:, :, None] + np.arange(self.shape.segment)).reshape(len(starts), -1)
-        latents, positions = jnp.asarray(self.latents[rows]), jnp.asarray(self.shape.positions())
+        # One shape whatever number of chains is left, and so one compilation.
+        latents = jnp.asarray(_padded(self.latents[rows], max(0, self.settings.batch - len(starts))))
+        positions = jnp.asarray(self.shape.positions())
         if self.settings.filter_pairs is None:
-            return np.asarray(_mean_bias(self.gauge, latents, positions))
+            return np.asarray(_chain_bias(self.gauge, latents, positions))[: len(starts)]
         drawn = [
             generator.choice(len(positions), 2, replace=False) for _ in range(self.settings.filter_pairs)
         ]
-        return np.asarray(sampled_bias(self.gauge, latents, positions, jnp.asarray(np.array(drawn))))
+        found = sampled_bias(self.gauge, latents, positions, jnp.asarray(np.array(drawn)))
+        return np.asarray(found)[: len(starts)]
 
     def _extend(
         self,
@@ -207,13 +220,29 @@ class ChainSearch:
         return self.latents[starts[:, None] + self._probes]
 
     def _own_sums(self, seen: np.ndarray) -> np.ndarray:
-        pairs = len(self._probes) * (len(self._probes) - 1) / 2
-        return np.asarray(_mean_bias(self.gauge, jnp.asarray(seen), jnp.asarray(self._probes))) * np.float32(
-            pairs
-        )
+        return np.asarray(_probe_bias_sum(self.gauge, jnp.asarray(seen), tuple(self._probes.tolist())))
 
 
-_mean_bias = jax.jit(mean_bias, static_argnums=0)
+@partial(jax.jit, static_argnums=0)
+def _chain_bias(
+    gauge: Gauge, latents: Float[Array, "chains states latent"], positions: Int[Array, "states"]
+) -> Float[Array, "chains"]:
+    """`gauge.mean_bias` with the distances of each chain from one matrix product: thousands of pairs a chain."""
+    measured = gauge.from_distance(jax.vmap(pairwise_distance)(latents, latents))
+    apart = jnp.abs(positions[:, None] - positions[None, :])
+    pairs = jnp.triu(jnp.ones(apart.shape, bool), 1)
+    return jnp.where(pairs, jnp.abs(apart - measured), 0.0).sum(axis=(-2, -1)) / pairs.sum()
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def _probe_bias_sum(
+    gauge: Gauge, seen: Float[Array, "windows probes latent"], positions: tuple[int, ...]
+) -> Float[Array, "windows"]:
+    """Summed over all pairs of the few probes, each once."""
+    total = jnp.zeros(len(seen))
+    for i, j in combinations(range(len(positions)), 2):
+        total += jnp.abs(positions[j] - positions[i] - gauge(seen[:, i], seen[:, j]))
+    return total
 
 
 def _padded(rows: np.ndarray, pad: int) -> np.ndarray:
