@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from astro_rl.data.inspection import inspect_dataset
     from astro_rl.errors import AstroError
+    from astro_rl.progress import progress_bar
     from astro_rl.run.policy import Policy, load_policy
     from astro_rl.run.train import Execution, TrainResult, TrainSettings, train
     from astro_rl.stitch.geometry import ChainShape
@@ -52,6 +53,7 @@ _HOME = {
     "load_policy": "run.policy",
     "make_dataset": "collect",
     "paper_tasks": "tasks",
+    "progress_bar": "progress",
     "relabel": "tasks",
     "save": "data",
     "train": "run.train",
@@ -80,6 +82,7 @@ __all__ = [
     "load_policy",
     "make_dataset",
     "paper_tasks",
+    "progress_bar",
     "relabel",
     "save",
     "train",

@@ -16,7 +16,7 @@ from astro_rl.augment.check import (
     step_scale,
 )
 from astro_rl.augment.jobs import Completions
-from astro_rl.augment.limits import LEVELS, RealLimits, quantiles
+from astro_rl.augment.limits import LEVELS, Mode, RealLimits, quantiles
 from astro_rl.augment.options import GenerateSettings
 from astro_rl.augment.verdicts import CUT, DEVIATES, KEPT, MISSTEPS, NOT_FINITE, judge
 from astro_rl.data import from_arrays
@@ -111,7 +111,7 @@ def test_real_windows_stay_inside_and_among_the_trajectories_asked_for() -> None
 SHAPE = ChainShape(pieces=3, segment=2, mask=2)
 
 
-def limits_of(mode: str, horizon: int, **options: Any) -> tuple[RealLimits, StubCompleter]:
+def limits_of(mode: Mode, horizon: int, **options: Any) -> tuple[RealLimits, StubCompleter]:
     """A completer that is off by 0.5 at every known state."""
     completer = StubCompleter(horizon, lambda states, known: states + 0.5)
     found = measure_limits(
@@ -122,7 +122,7 @@ def limits_of(mode: str, horizon: int, **options: Any) -> tuple[RealLimits, Stub
         mode,
         windows=6,
         batch=4,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     return found, completer
 
@@ -200,7 +200,7 @@ def test_verdicts_by_hand() -> None:
 
 def test_a_rollout_is_never_cut_and_no_plane_cuts_nothing() -> None:
     one = Errors(column(1), column(1), column(301), column(99))
-    settings = {"deviation_quantile": 0.5, "step_quantile": 0.5, "jump_quantile": 0.5}
+    settings: dict[str, Any] = {"deviation_quantile": 0.5, "step_quantile": 0.5, "jump_quantile": 0.5}
     assert judge(one, limits(jump_xy=5.0), GenerateSettings(mode="rollout", **settings)).tolist() == [KEPT]
     near = one._replace(jump=column(300))
     assert judge(near, limits(jump_xy=None), GenerateSettings(**settings)).tolist() == [KEPT]

@@ -69,7 +69,8 @@ def errors(done: Completions, scale: StepScale) -> Errors:
     """All four, by the formulas above."""
     moving = scale.sigma > 0
     sigma = np.where(moving, scale.sigma, 1.0)
-    finite = np.isfinite(done.states).all(axis=(1, 2)) & np.isfinite(done.actions).all(axis=(1, 2))
+    parts = (done.states, done.actions)
+    finite = np.logical_and(*(np.asarray(np.isfinite(part).all(axis=(1, 2))) for part in parts))
     states = np.where(finite[:, None, None], done.states, 0.0)
     # Known states leave holes: only neighbours that are both known have a change to compare.
     pairs = done.known[:, 1:] & done.known[:, :-1]

@@ -34,6 +34,9 @@ from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks.task import SuccessTiming, Task
 
 JOB_GAPS = 16
+ATTEMPTS = 16
+"""Of 60 gaps of 12 states that real ants crossed, so many are crossed within 1.3 typical steps over all numbers and 2
+in the plane: 18 % in one attempt, 36 % in four, 50 % in sixteen. The point needs a second one now and then."""
 
 
 def complete_in_simulator(
@@ -46,7 +49,7 @@ def complete_in_simulator(
     jump_xy: float | None = None,
     seed: int = 0,
     noise: float | None = None,
-    attempts: int = 1,
+    attempts: int = ATTEMPTS,
     statistic: Float[np.ndarray, "chains"] | None = None,
     timing: SuccessTiming | None = None,
     workers: int | None = None,
@@ -82,7 +85,7 @@ class SimulatorCompleter:
         jump: float,
         jump_xy: float | None = None,
         noise: float | None = None,
-        attempts: int = 1,
+        attempts: int = ATTEMPTS,
         timing: SuccessTiming | None = None,
         workers: int | None = None,
     ) -> None:

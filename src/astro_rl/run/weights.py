@@ -19,7 +19,7 @@ def save_weights(path: Path, network: Any) -> None:
     """The file appears whole or not at all; the same weights give the same bytes."""
     from safetensors.numpy import save
 
-    arrays = {name: np.ascontiguousarray(leaf) for name, leaf in leaves_by_path(network).items()}
+    arrays = {name: np.asarray(leaf, order="C") for name, leaf in leaves_by_path(network).items()}
     write_bytes(path, save(arrays))
 
 
