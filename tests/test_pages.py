@@ -10,13 +10,32 @@ from typing import Any
 import pytest
 
 import astro_rl
+from astro_rl.augment.settings import STAGES
 from astro_rl.cli.main import parse
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-RUN = ("docs/runs.md", "docs/evaluation.md", "docs/tasks.md", "docs/making-datasets.md")
+RUN = (
+    "docs/runs.md",
+    "docs/evaluation.md",
+    "docs/tasks.md",
+    "docs/making-datasets.md",
+    "docs/method/temporal.md",
+    "docs/method/chains.md",
+    "docs/method/dynamics.md",
+    "docs/method/planner.md",
+    "docs/method/augmentation.md",
+)
 """Pages whose Python takes seconds. Other blocks would train for minutes; their names are checked below."""
-SMALLER = {"episodes=200": "episodes=2"}
+SMALLER = {
+    "episodes=200": "episodes=2",
+    "3_000": "1_000",
+    # Compiling is what takes time: one chunk of one size a stage, and a planner that looks once.
+    '{"dynamics.steps": 100}': str(
+        {f"{stage}.{name}": 25 for stage in STAGES for name in ("steps", "log_every")}
+        | {"planner.correction": False, "planner.regularisation": 0, "planner.feedback.kind": "none"}
+    ),
+}
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from astro_rl.agents.presets import learner_for
-from astro_rl.errors import ConfigError, TrainingError
+from astro_rl.augment.lineage import source_digest
+from astro_rl.errors import ConfigError, DataError, TrainingError
 from astro_rl.run.policy import load_policy
 from astro_rl.run.train import Execution, TrainSettings, train
 from tests.run.train_script import SETTINGS, run
@@ -142,3 +143,19 @@ def test_checkpoints_fall_between_chunks() -> None:
     settings = TrainSettings(steps=10, log_every=10, checkpoint_every=15)
     with pytest.raises(ConfigError, match="between chunks"):
         train(counting_dataset((3,)), learner_for("bc", preset="tiny", task=None), settings, out="unused")
+
+
+def test_augmented_data_of_another_source_is_refused_unless_told_otherwise(tmp_path: Path) -> None:
+    """Its own source passes, under other rewards too; so does data without lineage."""
+    learner, dataset = learner_for("bc", preset="tiny", task=None), counting_dataset((9, 4, 6))
+    settings = replace(SETTINGS, steps=2, log_every=2, checkpoint_every=2)
+    record = {"lineage": {"source_digest": source_digest(dataset)}}
+    augmented = replace(counting_dataset((5, 5)), info=record)
+    other = replace(dataset, observations=dataset.observations + 1)
+    with pytest.raises(DataError, match="belongs to another dataset"):
+        train(other, learner, settings, out=tmp_path / "other", augmented=augmented)
+    assert not (tmp_path / "other").exists()
+    relabelled = replace(dataset, rewards=np.zeros(dataset.n_rows, np.float32))
+    train(relabelled, learner, settings, out=tmp_path / "own", augmented=augmented)
+    train(other, learner, settings, out=tmp_path / "any", augmented=augmented, any_source=True)
+    train(other, learner, settings, out=tmp_path / "bare", augmented=replace(augmented, info={}))

@@ -36,6 +36,21 @@ def test_equation_3_by_hand() -> None:
     np.testing.assert_allclose(float(loss), (0.038 + 0.0 + 0.1445) / 3, rtol=1e-4)
 
 
+def test_equation_3_with_two_members_by_hand() -> None:
+    """ψ₁(s) = s, ψ₂(s) = 2 s, γ = 0.9, expectile 0.95: each has its own error, both have one weight.
+
+    s = 0, s' = 1, g = 3: V(s, g) = -3, -6, V(s', g) = -2, -4. Errors: -1 - 1.8 + 3 = 0.2 and -1 - 3.6 + 6 = 1.4.
+    The weight goes by the smaller target value against the mean: -1 + 0.9·(-4) + 4.5 = -0.1 < 0: 0.05 for both,
+    though either error alone is positive. Mean: 0.05·(0.04 + 1.96) / 2 = 0.05.
+    """
+    learner = TemporalLearner(members=2, discount=0.9, expectile=0.95)
+    members = [linear_encoder([[weight]]) for weight in (1.0, 2.0)]
+    encoder = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *members)
+    s, s_next, g = (jnp.full((1, 1), x) for x in (0.0, 1.0, 3.0))
+    loss, _ = learner.loss(encoder, encoder, s, s_next, g)
+    np.testing.assert_allclose(float(loss), 0.05, rtol=1e-4)
+
+
 def test_an_update_moves_the_target_by_its_rate_and_no_further() -> None:
     learner = TemporalLearner(hidden=(8,), latent=2, members=1, batch_size=4, target_rate=0.25)
     walk = jnp.arange(6.0)[:, None]

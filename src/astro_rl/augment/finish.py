@@ -23,6 +23,9 @@ LINEAGE_COLUMNS = ("source_trajectory", "source_step", "deviation", "filter_stat
 """Extra columns of augmented data; those of a trajectory are repeated on each of its rows, so that any format holds
 them."""
 
+REWARD_MODEL = "reward_model"
+"""Where a batch's facts say what the learned rewards are worth, until they reach the lineage."""
+
 Projection = Callable[[np.ndarray], np.ndarray]
 
 
@@ -83,6 +86,7 @@ class Finisher:
             terminated=terminated,
             truncated=truncated,
             extras=self._lineage(laid, statistic),
+            info={} if self.reward_model is None else {REWARD_MODEL: dict(self.reward_model.quality)},
         )
         if self.task is None:
             return made

@@ -18,9 +18,11 @@ from astro_rl.augment.check import errors, measure_limits, real_windows, step_sc
 from astro_rl.augment.finish import Finisher, projection
 from astro_rl.augment.jobs import complete_jobs, job_rows, known_span
 from astro_rl.augment.layout import Laid, lay_anchored, lay_rollout
+from astro_rl.augment.limits import RealLimits
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.options import GenerateSettings
 from astro_rl.augment.reward_model import fit_reward_model
+from astro_rl.augment.shares import held_out_split
 from astro_rl.augment.verdicts import CUT, DEVIATES, KEPT, MISSTEPS, NOT_FINITE, REASONS, judge
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
@@ -90,8 +92,10 @@ class Generator:
         task: Task | None = None,
         seed: int = 0,
         latents: Float[np.ndarray, "rows latent"] | None = None,
+        limits: RealLimits | None = None,
     ) -> None:
-        """`latents`: the dataset's, where they have been encoded before."""
+        """`latents`: the dataset's, where they have been encoded before. `limits`: those of an earlier round, whose
+        dataset held nothing that was generated."""
         self.models, self.dataset, self.seed = models, dataset, seed
         self.settings = settings = settings or models.settings.generate
         shape, xy = models.shape, None if task is None else task.xy_indices
@@ -104,7 +108,7 @@ class Generator:
         )
         self.search = ChainSearch(latents, windows, models.gauge, shape, settings.search)
         self._scale = step_scale(dataset, models.normaliser, xy)
-        limits = models.limits
+        limits = limits or models.limits
         if limits.mode != settings.mode or (limits.jump_xy is None) != (xy is None):
             limits = measure_limits(
                 self._completer,
@@ -116,12 +120,12 @@ class Generator:
                 batch=settings.completion_batch,
                 seed=models.seed,
                 xy=xy,
+                trajectories=held_out_split(dataset, models.settings.held_out, models.dynamics.horizon)[1],
             )
         teaches = task is None and dataset.rewards is not None
         reward_model = (
             fit_reward_model(dataset, models.normaliser, settings.rewards, seed=seed) if teaches else None
         )
-        self.reward_quality = None if reward_model is None else reward_model.quality
         self.finisher = Finisher(
             dataset,
             models.normaliser,

@@ -61,5 +61,5 @@ def require_augmented_from(augmented: Dataset, dataset: Dataset) -> None:
             dataset,
             record["source_digest"],
             what="The augmented data",
-            fix="name the dataset that it was made from, or augment this one",
+            fix="name the dataset that it was made from, augment this one, or take any source (--any-source)",
         )

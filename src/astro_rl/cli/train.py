@@ -41,6 +41,8 @@ class Train:
     """A second dataset to mix in, such as `astro-rl augment` writes."""
     augmented_share: float = 0.5
     """The share of each batch that comes from the augmented dataset."""
+    any_source: bool = False
+    """Take augmented data that was made from another dataset."""
     steps: int | None = None
     """Updates. Default: 1,000 (tiny), 300,000 (cpu), 1,000,000 (paper, fql)."""
     seeds: int = 1
@@ -89,7 +91,14 @@ class Train:
             memory=self.memory, evaluation_workers=self.evaluation_workers, trackers=self.track, progress=bar
         )
         result = train(
-            dataset, learner, settings, out=self.out, task=task, augmented=augmented, execution=execution
+            dataset,
+            learner,
+            settings,
+            out=self.out,
+            task=task,
+            augmented=augmented,
+            any_source=self.any_source,
+            execution=execution,
         )
         print_scores(result.results, folder=result.folder, as_json=self.json)
         return 0

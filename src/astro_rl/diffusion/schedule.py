@@ -17,8 +17,8 @@ from astro_rl.errors import ConfigError
 
 @dataclass(frozen=True)
 class Schedule:
-    """`cosine` (Nichol and Dhariwal, without its offset) or `linear` in √ᾱ's log, both ending near, not at,
-    pure noise."""
+    """`cosine` (Nichol and Dhariwal, without its offset) or `linear` (β grows linearly from 0, so log ᾱ falls with u²),
+    both ending near, not at, pure noise."""
 
     kind: Literal["cosine", "linear"] = "cosine"
     final_signal: float = 1e-4

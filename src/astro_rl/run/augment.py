@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from astro_rl.augment.finish import origins
+from astro_rl.augment.finish import REWARD_MODEL, origins
 from astro_rl.augment.fitting import Bar, no_bar
 from astro_rl.augment.generate import Account, Generator, nothing_passes
 from astro_rl.augment.lineage import lineage, require_same_source
@@ -104,7 +104,7 @@ def _rounds(
     bar: Bar,
     batches: Batches,
 ) -> Iterator[Shard]:
-    made, source = 0, dataset
+    made, source, limits = 0, dataset, None
     so_far: list[Dataset] = []
     with bar("augmenting", transitions, "transitions") as report:
         for number in range(rounds):
@@ -112,8 +112,15 @@ def _rounds(
                 source, latents = _union(dataset, so_far, task), None
             # A round has a seed of its own: the same draws over more data would choose the same pieces again.
             generator = Generator(
-                models, source, settings, task=task, seed=seed + (number << 20), latents=latents
+                models,
+                source,
+                settings,
+                task=task,
+                seed=seed + (number << 20),
+                latents=latents,
+                limits=limits,
             )
+            limits = generator.finisher.limits
             goal = transitions * (number + 1) // rounds
             for shard in batches(generator, number):
                 if shard.dataset is not None:
@@ -174,7 +181,9 @@ def _info(record: Mapping[str, Any], kept: list[Shard], task: Task | None, made:
     chains = sum((shard.chains for shard in kept), Account())
     completions = sum((shard.completions for shard in kept), Account())
     accounts = {"chains": chains.as_json(), "completions": completions.as_json()}
-    return {**made.info, "lineage": {**record, **accounts}}
+    facts = dict(made.info)
+    learned = {REWARD_MODEL: facts.pop(REWARD_MODEL)} if REWARD_MODEL in facts else {}
+    return {**facts, "lineage": {**record, **accounts, **learned}}
 
 
 def _assembled(

@@ -16,6 +16,7 @@ import numpy as np
 
 from astro_rl.agents import LEARNERS
 from astro_rl.agents.base import AnyLearner
+from astro_rl.augment.lineage import require_augmented_from
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import ConfigError
 from astro_rl.run.evaluation import evaluate_policy, require_environment
@@ -96,16 +97,20 @@ def train(
     out: str | Path,
     task: Task | None = None,
     augmented: Dataset | None = None,
+    any_source: bool = False,
     execution: Execution | None = None,
 ) -> TrainResult:
     """Train `learner` on `dataset` (and `augmented`), evaluate on `task`, leave everything in the folder `out`.
 
     Started again with the same arguments, it continues where it was; with others, it refuses and says what differs.
+    Augmented data whose lineage names another source than `dataset` is refused, unless `any_source`.
     """
     from astro_rl.run.folder import RunFolder
 
     how = execution or Execution()
     check_fit(dataset, augmented, task, settings)
+    if augmented is not None and not any_source:
+        require_augmented_from(augmented, dataset)
     for source in (dataset, augmented):
         if source is not None:
             require_rewards(source, learner.uses_rewards)
