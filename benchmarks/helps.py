@@ -83,7 +83,9 @@ def main(arguments: Arguments) -> None:
             if step == arguments.chunk:
                 started = time.time()
             if step == 2 * arguments.chunk:
-                print(f"{learner_name}: {arguments.chunk / (time.time() - started):.0f} updates/s", flush=True)
+                print(
+                    f"{learner_name}: {arguments.chunk / (time.time() - started):.0f} updates/s", flush=True
+                )
         rate = (arguments.updates - 2 * arguments.chunk) / max(time.time() - started, 1e-9)
         print(f"{learner_name}: {rate:.0f} updates/s for {len(arms)} arms x {len(seeds)} seeds", flush=True)
         for number, arm in enumerate(arms):

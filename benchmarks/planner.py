@@ -107,7 +107,17 @@ def main(arguments: Arguments) -> None:
                 "updates": own.planner.steps,
                 "seconds": round(seconds, 1),
                 "held_out": held_out_errors(variant, dataset.select(held_out), arguments.plan_steps),
-                "stitched": on_chains(variant, dataset, task, own, latents, held_out, arguments),
+                "stitched": on_chains(
+                    variant,
+                    dataset,
+                    task,
+                    own,
+                    latents,
+                    held_out,
+                    transitions=arguments.transitions,
+                    rows=arguments.rows,
+                    workers=arguments.workers,
+                ),
             }
             with arguments.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
@@ -147,7 +157,10 @@ def on_chains(
     settings: AstroSettings,
     latents: np.ndarray,
     held_out: np.ndarray,
-    arguments: Arguments,
+    *,
+    transitions: int,
+    rows: int,
+    workers: int | None,
 ) -> dict[str, Any]:
     """The search does not depend on the planner: every variant completes the same chains. Nothing is rejected here,
     so that no variant looks better for having refused its worst."""
@@ -183,15 +196,13 @@ def on_chains(
         latents=latents,
     )
     parts, number = [], 0
-    while sum(part.n_transitions for part in parts) < arguments.transitions:
+    while sum(part.n_transitions for part in parts) < transitions:
         made = generator.batch(number).dataset
         number += 1
         if made is not None:
             parts.append(made)
     whole = joined(parts)
-    report = truth_of(
-        whole, task, rows=arguments.rows, real=dataset, sequences=50, workers=arguments.workers
-    ).as_json()
+    report = truth_of(whole, task, rows=rows, real=dataset, sequences=50, workers=workers).as_json()
     first = np.asarray(whole.offsets[:-1])
     told = {name: np.asarray(whole.extras[name])[first] for name in ("deviation",) if name in whole.extras}
     kinds = {

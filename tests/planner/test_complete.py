@@ -29,7 +29,7 @@ def planned(
 ):
     """The first action after `steps` denoisings."""
     planner = planner_of(2, **changes)
-    sampling = Sampling(plan_steps=steps, sampler="ddim")
+    sampling = Sampling(plan_steps=steps, sampler="ddim", refine=0)
     actions = plan(planner, sampling, network, world, jax.random.key(0), states, flags(1, 1))
     assert float(actions[0, 1, 0]) == 0.0, "the last action leads out of the sequence"
     return float(actions[0, 0, 0])
@@ -104,7 +104,7 @@ def test_the_level_of_delta_falls_with_the_planners_within_its_range() -> None:
 
 
 def completer_of(network: StubNetwork, horizon: int, **sampling: Any) -> Completer:
-    return Completer(planner_of(horizon), network, WORLD, Sampling(**sampling))
+    return Completer(planner_of(horizon), network, WORLD, Sampling(**{"refine": 0, **sampling}))
 
 
 def test_states_are_where_the_dynamics_model_says_that_the_actions_lead() -> None:

@@ -158,7 +158,7 @@ PRESETS: dict[str, dict[str, Any]] = {
                     "warmup": 20, "average_rate": 0.02},
         "generate": {"limit_windows": 64, "completion_batch": 32,
                      "search": {"pool": 1024, "batch": 64},
-                     "sampling": {"plan_steps": 4, "state_steps": 2}},
+                     "sampling": {"plan_steps": 2, "state_steps": 2, "refine": 2}},
     },
     # Two cores, up to an hour.
     "cpu": {
@@ -166,14 +166,14 @@ PRESETS: dict[str, dict[str, Any]] = {
         "dynamics": {"steps": 20_000, "net": CPU_NET, "batch_size": 64},
         "planner": {"steps": 10_000, "net": CPU_NET, "batch_size": 64},
     },
-    # Temporal distances as HILP's authors, DiT-S without patches; an accelerator and hours.
+    # Temporal distances as HILP's authors, DiT-S without patches, algorithm 2 as it stands; an accelerator and hours.
     "paper": {
         "temporal": {"steps": 1_000_000, "hidden": (512, 512, 512), "members": 2, "batch_size": 1024},
         "dynamics": {"steps": 1_000_000, "log_every": 1_000, "net": PAPER_NET, "batch_size": 256,
                      "learning_rate": 1e-4, "average_rate": 0.0002},
         "planner": {"steps": 1_000_000, "log_every": 1_000, "net": PAPER_NET, "batch_size": 256,
                     "learning_rate": 1e-4, "average_rate": 0.0002},
-        "generate": {"mode": "rollout", "drop_tail": False},
+        "generate": {"mode": "rollout", "drop_tail": False, "sampling": {"plan_steps": 10, "refine": 0}},
     },
 }  # fmt: skip
 """The one table of sizes. What it does not name is as the models' own defaults have it."""

@@ -21,6 +21,7 @@ from astro_rl.errors import ConfigError
 from astro_rl.nets.dit import DiT
 from astro_rl.planner.feedback import Deviation
 from astro_rl.planner.model import Planner
+from astro_rl.planner.refine import refined
 
 
 class Completed(NamedTuple):
@@ -37,15 +38,25 @@ class Completed(NamedTuple):
 class Sampling:
     """How sequences are drawn from the trained models. All of it can be changed without training again."""
 
-    plan_steps: int = 10
-    """T of the planner."""
+    plan_steps: int = 2
+    """T of the planner. More cost more and plan worse actions, with feedback and without (docs/results/astro.md)."""
     state_steps: int = 5
-    """T of the dynamics model's rollout."""
+    """T of the dynamics model's rollout. 1 is as near as a whole and twice as far off from step to step."""
     sampler: Sampler = "ddim"
     candidates: int = 1
     """Plans tried a sequence; the one with the least δ is kept."""
+    refine: int = 10
+    """Steps downhill on δ behind the last denoising (`planner.refine`); 0 leaves the plan as algorithm 2 ends it."""
+    refine_rate: float = 0.05
+    """Root mean square length of the first of them, in units of the action; they shrink to nothing."""
 
     def __post_init__(self) -> None:
+        if self.refine < 0 or not 0 < self.refine_rate <= 1:
+            raise ConfigError(
+                "Refinement takes 0 steps or more, each of a length in (0, 1].",
+                field="refine, refine_rate",
+                found=f"{self.refine}, {self.refine_rate}",
+            )
         for name in ("plan_steps", "state_steps", "candidates"):
             if getattr(self, name) < 1:
                 raise ConfigError(
@@ -150,7 +161,19 @@ def plan(
     (actions, _, _), _ = jax.lax.scan(
         one, (noise, nothing, jnp.zeros(batch)), jnp.arange(sampling.plan_steps, 0, -1)
     )
-    return jnp.clip(actions, -1.0, 1.0).at[:, -1].set(0.0)
+    actions = jnp.clip(actions, -1.0, 1.0)
+    if sampling.refine:
+        actions = refined(
+            dynamics,
+            dynamics_network,
+            actions,
+            states,
+            known,
+            state_noise,
+            steps=sampling.refine,
+            rate=sampling.refine_rate,
+        )
+    return actions.at[:, -1].set(0.0)
 
 
 def roll(

@@ -23,7 +23,7 @@ from astro_rl.errors import AstroError, DataError
 from astro_rl.report.gather import gather
 from astro_rl.report.outcomes import ASTRO, ORIGINAL, scores_of, value_maps
 from astro_rl.report.page import write_page
-from astro_rl.report.story import Link, RunStory, Scores, Stage, ValueMaps, Walls
+from astro_rl.report.story import Link, RunStory, Scores, Stage, Truth, ValueMaps, Walls
 from astro_rl.report.walls import walls_of
 from astro_rl.run.files import read_json
 from astro_rl.run.policy import load_policy
@@ -34,6 +34,13 @@ PAGE = "report.html"
 TRAINING = re.compile(r"train-(?P<arm>.+)-(?P<learner>[a-z0-9]+)")
 NAMES = {"original": ORIGINAL, "astro": ASTRO}
 """How an arm is called on the page; others keep their folder's name."""
+
+KINDS = {
+    "generated": "between two generated states",
+    "into gap": "from a recorded state into a gap",
+    "out of gap": "from a gap to a recorded state",
+}
+"""Transitions with a generated end, as `quality.truth` tells them apart."""
 
 Runs = Mapping[str, Mapping[str, Path]]
 """Finished training runs by learner, then by arm."""
@@ -63,6 +70,7 @@ def story_of_run(run_folder: str | Path, *, commands: Sequence[str] = ()) -> Run
         distances=None if models is None else models.temporal,
         values=() if xy is None else _value_maps(runs, dataset, xy, walls),
         scores=_scores(runs),
+        truth=_truth(folder),
         stages=_stages(folder),
         machine=_machine(runs),
         settings={} if models is None else fit_texts(models),
@@ -123,6 +131,28 @@ def _task(runs: Runs) -> Task | None:
             with suppress(AstroError):
                 return None if name is None else get_task(name)
     return None
+
+
+def _truth(folder: Path) -> list[Truth]:
+    """Of transitions in the plane, by kind, beside recorded ones replayed the same way."""
+    path = folder / "truth.json"
+    if not path.is_file():
+        return []
+    report = read_json(path)
+    group = next(iter(report["typical_step"]))
+    figures = {kind: each["groups"][group] for kind, each in report["kinds"].items()}
+    floor = figures.get("real", {})
+    return [
+        Truth(
+            f"{text} ({group})",
+            figures[kind]["median_of_rms_step"],
+            figures[kind]["p95_of_rms_step"],
+            floor.get("median_of_rms_step"),
+            floor.get("p95_of_rms_step"),
+        )
+        for kind, text in KINDS.items()
+        if kind in figures
+    ]
 
 
 def _scores(runs: Runs) -> list[Scores]:

@@ -4,6 +4,7 @@ RUN/
   data/                           the dataset, where it was made here
   fit/                            models (`run.fit`)
   augmented.astro                 augmented data (`run.augment`)
+  truth.json                      what the simulator says of it, where it can be put into its states
   train-original-iql/ …           a training run for each learner, without and with it (`run.train`)
   stages.json, summary.json       times and scores
   report.html                     the page
@@ -23,12 +24,14 @@ from astro_rl.augment.fitting import Bar, no_bar
 from astro_rl.collect import make_dataset
 from astro_rl.data import Dataset, load
 from astro_rl.errors import AstroError, ConfigError
+from astro_rl.quality.truth import truth_of
 from astro_rl.run.evaluation import require_environment
 from astro_rl.run.files import read_json, write_json
 from astro_rl.run.train import Execution, TrainSettings, train
 from astro_rl.tasks import Task, relabel
+from astro_rl.tasks.states import StateMap
 
-ORIGINAL, ASTRO = "original", "astro"
+ORIGINAL, ASTRO, TRUTH = "original", "astro", "truth.json"
 LearnerName = Literal["iql", "fql", "bc", "td3bc", "rebrac"]
 
 
@@ -104,6 +107,10 @@ def run_pipeline(
             bar=bar,
         )
     say(f"augmented: {augmented.n_trajectories:,} trajectories, {augmented.n_transitions:,} transitions")
+    if isinstance(plan.task.state, StateMap) and not (folder / TRUTH).exists():
+        with watch("truth"):
+            report = truth_of(augmented, plan.task, rows=1_000, sequences=50, real=dataset, seed=plan.seed)
+            write_json(folder / TRUTH, report.as_json())
     runs: dict[str, dict[str, Path]] = {}
     scores: dict[str, dict[str, list[float]]] = {}
     for name in plan.learners:
