@@ -107,9 +107,9 @@ class Finisher:
         if len(rows):
             assert self.reward_model is not None
             rewards[rows], terminated[rows] = self.reward_model(
-                laid.observations[rows].astype(np.float32),
+                laid.observations[rows],
                 laid.actions[rows].astype(np.float32),
-                laid.observations[rows + 1].astype(np.float32),
+                laid.observations[rows + 1],
             )
         return rewards, terminated
 
