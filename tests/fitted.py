@@ -64,7 +64,9 @@ def walks(seed: int = 0, *, rewards: bool = True, **changes: Any) -> Dataset:
 
 
 def fit(dataset: Dataset, **changes: Any) -> Astro:
-    return Astro.fit(dataset, **{"preset": "tiny", "shape": SHAPE, "settings": SIZES, "bar": no_bar, **changes})
+    return Astro.fit(
+        dataset, **{"preset": "tiny", "shape": SHAPE, "settings": SIZES, "bar": no_bar, **changes}
+    )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A fit or an augmentation that kills itself (`kill -9`) at a chosen moment, as a process.
 
-    python front_door_script.py fit FOLDER {} "fitting planner" 20
-    python front_door_script.py augment FILE '{"fit": FOLDER, "transitions": 600}' augmenting 1
+python front_door_script.py fit FOLDER {} "fitting planner" 20
+python front_door_script.py augment FILE '{"fit": FOLDER, "transitions": 600}' augmenting 1
 """
 
 import json
