@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import lcm
 
 import numpy as np
+from jaxtyping import Float
 
 from astro_rl.augment.settings import AstroSettings
 from astro_rl.data.normaliser import Normaliser, fit_normaliser
@@ -15,8 +16,10 @@ from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks.relabel import check_width
 from astro_rl.tasks.task import Task
 
-HUGE = 1e4
-"""Normalised observations beyond this are no data but a fault in the recording."""
+DROWNED, ROUNDING = 1e-3, 1e-6
+"""Where a few rows make the spread a thousand times larger than it is without them, they are no data but a fault in the
+recording. What is left below rounding was a constant but for those rows: a button, say."""
+SAMPLED = 100_000
 
 
 def check_fittable(
@@ -59,19 +62,23 @@ def checked_normaliser(dataset: Dataset) -> Normaliser:
             found=f"{dataset.observation_dim} dimensions, none of which varies",
             fix="look at the recording: astro-rl data inspect",
         )
-    largest, where = 0.0, 0
-    for start in range(0, dataset.n_rows, 1 << 18):
-        size = np.abs(normaliser.normalise(np.asarray(dataset.observations[start : start + (1 << 18)]))).max(
-            axis=0
-        )
-        if size.max() > largest:
-            largest, where = float(size.max()), int(size.argmax())
-    if largest > HUGE:
+    rest = spread_of_the_rest(dataset.observations)
+    drowned = (rest > normaliser.spread * ROUNDING) & (rest < DROWNED * normaliser.spread)
+    if drowned.any():
+        where = int(drowned.argmax())
         raise DataError(
             "Some observations are so large beside the others that the others would not be seen.",
             field=f"observations, dimension {where}",
-            found=f"a value {largest:.3g} standard deviations from the mean",
-            expected=f"at most {HUGE:.0e}",
+            found=f"a spread of {normaliser.spread[where]:.3g} that a few rows make: {rest[where]:.3g} without them",
             fix="remove the broken rows, or give this dimension another scale",
         )
     return normaliser
+
+
+def spread_of_the_rest(observations: Float[np.ndarray, "rows obs"]) -> Float[np.ndarray, "obs"]:
+    """Standard deviations without the few largest and smallest values, from rows spread evenly over the data."""
+    sample = np.asarray(observations[:: max(1, len(observations) // SAMPLED)], np.float64)
+    few = max(1, len(sample) // 10_000)
+    if len(sample) <= 2 * few + 1:
+        return np.zeros(sample.shape[1])
+    return np.sort(sample, axis=0)[few:-few].std(axis=0)
