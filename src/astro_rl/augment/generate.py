@@ -18,9 +18,11 @@ from astro_rl.augment.check import errors, measure_limits, real_windows, step_sc
 from astro_rl.augment.finish import Finisher, projection
 from astro_rl.augment.jobs import complete_jobs, job_rows, known_span
 from astro_rl.augment.layout import Laid, lay_anchored, lay_rollout
+from astro_rl.augment.limits import RealLimits
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.options import GenerateSettings
 from astro_rl.augment.reward_model import fit_reward_model
+from astro_rl.augment.shares import held_out_split
 from astro_rl.augment.verdicts import CUT, DEVIATES, KEPT, MISSTEPS, NOT_FINITE, REASONS, judge
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
@@ -78,6 +80,28 @@ class GeneratedBatch:
     completions: Account
 
 
+def limits_for(
+    models: FittedModels, dataset: Dataset, settings: GenerateSettings, task: Task | None
+) -> RealLimits:
+    """The fit's own, or, where it measured none for this mode or knew no plane, those of the same held-out windows."""
+    limits, xy = models.limits, None if task is None else task.xy_indices
+    if limits.mode == settings.mode and (limits.jump_xy is None) == (xy is None):
+        return limits
+    _, held_out = held_out_split(dataset, models.settings.held_out, models.planner.horizon)
+    return measure_limits(
+        Completer(models.planner, models.planner_network, models.dynamics_network, settings.sampling),
+        dataset,
+        models.normaliser,
+        models.shape,
+        settings.mode,
+        windows=settings.limit_windows,
+        batch=settings.completion_batch,
+        seed=models.seed,
+        xy=xy,
+        trajectories=held_out,
+    )
+
+
 class Generator:
     """Everything that batches need, prepared once: windows, search, completer, what finishing asks of the source."""
 
@@ -94,7 +118,7 @@ class Generator:
         """`latents`: the dataset's, where they have been encoded before."""
         self.models, self.dataset, self.seed = models, dataset, seed
         self.settings = settings = settings or models.settings.generate
-        shape, xy = models.shape, None if task is None else task.xy_indices
+        shape = models.shape
         self._completer = Completer(
             models.planner, models.planner_network, models.dynamics_network, settings.sampling
         )
@@ -103,20 +127,7 @@ class Generator:
             latents, np.asarray(dataset.offsets), shape.segment, models.gauge, settings.search.threshold
         )
         self.search = ChainSearch(latents, windows, models.gauge, shape, settings.search)
-        self._scale = step_scale(dataset, models.normaliser, xy)
-        limits = models.limits
-        if limits.mode != settings.mode or (limits.jump_xy is None) != (xy is None):
-            limits = measure_limits(
-                self._completer,
-                dataset,
-                models.normaliser,
-                shape,
-                settings.mode,
-                windows=settings.limit_windows,
-                batch=settings.completion_batch,
-                seed=models.seed,
-                xy=xy,
-            )
+        self._scale = step_scale(dataset, models.normaliser, None if task is None else task.xy_indices)
         teaches = task is None and dataset.rewards is not None
         reward_model = (
             fit_reward_model(dataset, models.normaliser, settings.rewards, seed=seed) if teaches else None
@@ -125,7 +136,7 @@ class Generator:
         self.finisher = Finisher(
             dataset,
             models.normaliser,
-            limits,
+            limits_for(models, dataset, settings, task),
             projection(dataset, task),
             task=task,
             reward_model=reward_model,
