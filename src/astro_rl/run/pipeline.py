@@ -20,12 +20,14 @@ from typing import Any, Literal
 from astro_rl.agents.presets import learner_for
 from astro_rl.astro import Astro
 from astro_rl.augment.fitting import Bar, no_bar
+from astro_rl.augment.settings import settings_for
 from astro_rl.collect import make_dataset
 from astro_rl.data import Dataset, load
 from astro_rl.errors import AstroError, ConfigError
 from astro_rl.run.evaluation import require_environment
 from astro_rl.run.files import read_json, write_json
 from astro_rl.run.train import Execution, TrainSettings, train
+from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks import Task, relabel
 
 ORIGINAL, ASTRO = "original", "astro"
@@ -75,8 +77,7 @@ def run_pipeline(
     """All stages. Each is resumable by itself; a finished one costs nothing when this is called again."""
     folder = Path(out)
     require_environment(plan.task.env_id)
-    for learner in plan.learners:
-        learner_for(learner, preset=plan.learner_preset, task=plan.task, **plan.learner_settings)
+    require_possible(plan)
     folder.mkdir(parents=True, exist_ok=True)
     watch = Stopwatch(folder / "stages.json")
     with watch("data"):
@@ -97,7 +98,7 @@ def run_pipeline(
     say(f"chains: {stitcher.models.why}")
     with watch("augment"):
         augmented = stitcher.augment(
-            plan.transitions or dataset.n_transitions,
+            dataset.n_transitions if plan.transitions is None else plan.transitions,
             out=folder / "augmented.astro",
             seed=plan.seed,
             rounds=plan.rounds,
@@ -123,6 +124,29 @@ def run_pipeline(
             scores.setdefault(name, {})[arm] = result.scores
     write_json(folder / "summary.json", {"task": plan.task.name, "scores": scores, "seconds": watch.seconds})
     return Outcome(folder, dataset, augmented, stitcher, runs, scores, watch.seconds)
+
+
+def require_possible(plan: Plan) -> None:
+    """Settings that would be refused after minutes of work are refused before it."""
+    settings_for(plan.preset, plan.settings)
+    for learner in plan.learners:
+        learner_for(learner, preset=plan.learner_preset, task=plan.task, **plan.learner_settings)
+    for name, value in (
+        ("transitions", plan.transitions),
+        ("rounds", plan.rounds),
+        ("episodes", plan.episodes),
+    ):
+        if value is not None and value < 1:
+            raise ConfigError("This has to be at least 1.", field=name, found=value)
+    if plan.shape is not None:
+        ChainShape(*plan.shape)
+    if plan.data is not None and plan.episodes is not None:
+        raise ConfigError(
+            "The number of episodes is that of a dataset that is made; this one is given.",
+            field="episodes",
+            found=f"{plan.episodes}, and data {plan.data}",
+            fix="leave one of them out",
+        )
 
 
 class Stopwatch:
