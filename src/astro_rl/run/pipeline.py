@@ -22,8 +22,9 @@ from astro_rl.astro import Astro
 from astro_rl.augment.fitting import Bar, no_bar
 from astro_rl.augment.settings import settings_for
 from astro_rl.collect import make_dataset
+from astro_rl.collect.request import check_request
 from astro_rl.data import Dataset, load
-from astro_rl.errors import AstroError, ConfigError
+from astro_rl.errors import ConfigError, UnavailableError
 from astro_rl.run.evaluation import require_environment
 from astro_rl.run.files import read_json, write_json
 from astro_rl.run.train import Execution, TrainSettings, train
@@ -140,6 +141,14 @@ def require_possible(plan: Plan) -> None:
             raise ConfigError("This has to be at least 1.", field=name, found=value)
     if plan.shape is not None:
         ChainShape(*plan.shape)
+    if plan.data is None:
+        try:
+            check_request(plan.task.dataset, plan.episodes, None, plan.seed)
+        except UnavailableError as error:
+            raise UnavailableError(
+                error.what,
+                fix=f"astro-rl data fetch {plan.task.dataset} --out DIR, then name its file with --data",
+            ) from error
     if plan.data is not None and plan.episodes is not None:
         raise ConfigError(
             "The number of episodes is that of a dataset that is made; this one is given.",
@@ -172,15 +181,8 @@ class Stopwatch:
 
 def _made(plan: Plan, folder: Path, bar: Bar) -> Path:
     name = plan.task.dataset
-    try:
-        with bar("making data", plan.episodes or 0, "episodes") as report:
-            path, _ = make_dataset(
-                name, out=folder / "data", episodes=plan.episodes, seed=plan.seed, progress=report
-            )
-    except ConfigError as error:
-        raise AstroError(
-            f"The dataset {name} cannot be made here.",
-            found=error.what,
-            fix=f"astro-rl data fetch {name} --out DIR, then name its file with --data",
-        ) from error
+    with bar("making data", plan.episodes or 0, "episodes") as report:
+        path, _ = make_dataset(
+            name, out=folder / "data", episodes=plan.episodes, seed=plan.seed, progress=report
+        )
     return path
