@@ -9,3 +9,6 @@ from jaxtyping import install_import_hook
 # Stays open for the whole session: modules are imported lazily, from many tests.
 _hook = install_import_hook("astro_rl", "beartype.beartype")
 _hook.__enter__()
+
+# After the hook, which has to see the package's modules first.
+from tests.fitted import fitted  # noqa: E402, F401

@@ -110,7 +110,11 @@ class Astro:
         """What `save` wrote, or a fit's folder. Another dataset than the fitted one is refused."""
         from astro_rl.augment.lineage import require_same_source
         from astro_rl.run.models import load_models
+        from astro_rl.tasks.relabel import check_width
 
+        known = get_task(task) if isinstance(task, str) else task
+        if known is not None:
+            check_width(dataset, known)
         models = load_models(folder)
         require_same_source(
             dataset,
@@ -118,7 +122,7 @@ class Astro:
             what="The fit",
             fix="load the dataset that was fitted, or fit this one",
         )
-        return cls(models, dataset, get_task(task) if isinstance(task, str) else task, Path(folder))
+        return cls(models, dataset, known, Path(folder))
 
 
 def has_accelerator() -> bool:

@@ -16,7 +16,6 @@ from astro_rl.data import from_arrays
 from astro_rl.data.normaliser import fit_normaliser
 from astro_rl.data.schema import Dataset
 from astro_rl.nets.mlp import MLP
-from astro_rl.run.augment import _info as augmented_info
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks import get_task
 from astro_rl.tasks.layout import Layout, angle
@@ -143,18 +142,6 @@ def test_a_learned_reward_is_asked_for_generated_transitions_alone() -> None:
     assert model.quality["asked"] == 3
     assert made.truncated.tolist() == [False] * 4 + [True, False]
     assert not made.terminated.any()
-
-
-def test_what_a_learned_reward_is_worth_reaches_the_lineage() -> None:
-    dataset = numbered(8, 8)
-    laid = laid_on(dataset, (0, 8), np.zeros((5, 1)))
-    model = always_seven(1)
-    made = finisher_of(dataset, reward_model=model).finish(laid, STATISTIC)
-    assert made.info["reward_model"] == model.quality
-    told = augmented_info({"seed": 3}, [], None, made)
-    assert told["lineage"]["reward_model"] == model.quality
-    assert told["lineage"]["seed"] == 3
-    assert "reward_model" not in told
 
 
 def test_ends_that_are_real_or_learned_are_kept_and_no_last_transition_has_two() -> None:

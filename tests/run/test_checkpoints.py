@@ -269,3 +269,12 @@ def test_kill_9_while_saving(tmp_path: Path) -> None:
         step, restored = Checkpoints(tmp_path / "c", note=notes.append).restore_latest(template)
         assert step >= max(confirmed, default=1) and notes == []
         np.testing.assert_array_equal(restored["x"], step * np.arange(300_000))
+
+
+def test_what_comes_back_is_bound_to_a_device_only_where_it_was(tmp_path: Path) -> None:
+    """An array bound to a device is another argument to the compiler than one that merely lies there."""
+    free, bound = jnp.arange(3.0), jax.device_put(jnp.arange(3.0), jax.devices()[0])
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    checkpoints.save(1, {"free": free, "bound": bound})
+    _, back = checkpoints.restore_latest({"free": free, "bound": bound})
+    assert (back["free"].committed, back["bound"].committed) == (False, True)

@@ -101,7 +101,7 @@ def test_states_too_close_together_are_refused() -> None:
 
 def test_a_single_trajectory_is_refused_only_if_pieces_must_come_from_different_ones() -> None:
     latents, offsets = corridor(200, trajectories=1, rows=190)
-    with pytest.raises(DataError, match="distinct=False"):
+    with pytest.raises(DataError, match=r"generate\.search\.distinct=false"):
         choose_shape(latents, offsets, DISCOUNT)
     assert choose_shape(latents, offsets, DISCOUNT, distinct=False).shape.pieces >= 2
 

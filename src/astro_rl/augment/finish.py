@@ -23,9 +23,6 @@ LINEAGE_COLUMNS = ("source_trajectory", "source_step", "deviation", "filter_stat
 """Extra columns of augmented data; those of a trajectory are repeated on each of its rows, so that any format holds
 them."""
 
-REWARD_MODEL = "reward_model"
-"""Where a batch's facts say what the learned rewards are worth, until they reach the lineage."""
-
 Projection = Callable[[np.ndarray], np.ndarray]
 
 
@@ -86,7 +83,6 @@ class Finisher:
             terminated=terminated,
             truncated=truncated,
             extras=self._lineage(laid, statistic),
-            info={} if self.reward_model is None else {REWARD_MODEL: dict(self.reward_model.quality)},
         )
         if self.task is None:
             return made
@@ -111,9 +107,9 @@ class Finisher:
         if len(rows):
             assert self.reward_model is not None
             rewards[rows], terminated[rows] = self.reward_model(
-                laid.observations[rows].astype(np.float32),
+                laid.observations[rows],
                 laid.actions[rows].astype(np.float32),
-                laid.observations[rows + 1].astype(np.float32),
+                laid.observations[rows + 1],
             )
         return rewards, terminated
 

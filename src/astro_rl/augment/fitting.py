@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from math import lcm
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,26 +17,24 @@ import jax
 import numpy as np
 
 from astro_rl.augment.check import measure_limits
+from astro_rl.augment.fittable import check_fittable, checked_normaliser
 from astro_rl.augment.lineage import source_digest
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.settings import AstroSettings, Stage
 from astro_rl.augment.shares import held_out_split, training_part
-from astro_rl.data.normaliser import Normaliser, fit_normaliser
+from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
 from astro_rl.dynamics.sequences import sequence_data
-from astro_rl.errors import DataError, TrainingError
+from astro_rl.errors import TrainingError
 from astro_rl.planner.complete import Completer
 from astro_rl.planner.model import PlannerData
-from astro_rl.stitch.auto import SAMPLED, AutoShape, check_shape, choose_shape, model_states, typical_states
+from astro_rl.stitch.auto import SAMPLED, AutoShape, choose_shape, model_states, typical_states
 from astro_rl.stitch.gauge import Gauge, fit_gauge
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.stitch.windows import window_starts
 from astro_rl.tasks.task import Task
 from astro_rl.temporal.model import TemporalModel, temporal_data
 from astro_rl.training.fit import fit_chunk
-
-HUGE = 1e4
-"""Normalised observations beyond this are no data but a fault in the recording."""
 
 Report = Callable[[int, int], None]
 Bar = Callable[[str, int, str], AbstractContextManager[Report]]
@@ -91,17 +88,8 @@ def fit(
     """All stages. `shape` None: chosen from the data (`stitch.auto`)."""
     keeper = keeper or Forgetful()
     normaliser = checked_normaliser(dataset)
-    patch = lcm(settings.dynamics.net.patch, settings.planner.net.patch)
+    patch = check_fittable(dataset, settings, shape, task)
     mode, distinct = settings.generate.mode, settings.generate.search.distinct
-    if shape is not None:
-        check_shape(shape, dataset.offsets, patch=patch, completion=mode, distinct=distinct)
-    if len(dataset) < 2 and distinct:
-        raise DataError(
-            "One single trajectory cannot be stitched: all pieces of a chain come from different ones.",
-            found="1 trajectory",
-            expected="2 or more",
-            fix="allow pieces of one trajectory (generate.search.distinct=false), or hand the recording in as several",
-        )
     keys = dict(
         zip(("temporal", "dynamics", "planner"), jax.random.split(jax.random.key(seed), 3), strict=True)
     )
@@ -238,31 +226,3 @@ def require_finite(stage: Stage, metrics: Mapping[str, float], step: int) -> Non
                 found=f"{value} in the updates up to step {step}",
                 fix=f"lower {stage}.learning_rate, or look for observations of huge scale (astro-rl data inspect)",
             )
-
-
-def checked_normaliser(dataset: Dataset) -> Normaliser:
-    """Refuses what no model can be fitted to: nothing that varies, or values that dwarf all others."""
-    normaliser = fit_normaliser(dataset.observations)
-    if not normaliser.spread.any():
-        raise DataError(
-            "Every dimension of the observations is constant.",
-            field="observations",
-            found=f"{dataset.observation_dim} dimensions, none of which varies",
-            fix="look at the recording: astro-rl data inspect",
-        )
-    largest, where = 0.0, 0
-    for start in range(0, dataset.n_rows, 1 << 18):
-        size = np.abs(normaliser.normalise(np.asarray(dataset.observations[start : start + (1 << 18)]))).max(
-            axis=0
-        )
-        if size.max() > largest:
-            largest, where = float(size.max()), int(size.argmax())
-    if largest > HUGE:
-        raise DataError(
-            "Some observations are so large beside the others that the others would not be seen.",
-            field=f"observations, dimension {where}",
-            found=f"a value {largest:.3g} standard deviations from the mean",
-            expected=f"at most {HUGE:.0e}",
-            fix="remove the broken rows, or give this dimension another scale",
-        )
-    return normaliser

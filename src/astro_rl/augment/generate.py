@@ -80,6 +80,28 @@ class GeneratedBatch:
     completions: Account
 
 
+def limits_for(
+    models: FittedModels, dataset: Dataset, settings: GenerateSettings, task: Task | None
+) -> RealLimits:
+    """The fit's own, or, where it measured none for this mode or knew no plane, those of the same held-out windows."""
+    limits, xy = models.limits, None if task is None else task.xy_indices
+    if limits.mode == settings.mode and (limits.jump_xy is None) == (xy is None):
+        return limits
+    _, held_out = held_out_split(dataset, models.settings.held_out, models.planner.horizon)
+    return measure_limits(
+        Completer(models.planner, models.planner_network, models.dynamics_network, settings.sampling),
+        dataset,
+        models.normaliser,
+        models.shape,
+        settings.mode,
+        windows=settings.limit_windows,
+        batch=settings.completion_batch,
+        seed=models.seed,
+        xy=xy,
+        trajectories=held_out,
+    )
+
+
 class Generator:
     """Everything that batches need, prepared once: windows, search, completer, what finishing asks of the source."""
 
@@ -92,13 +114,11 @@ class Generator:
         task: Task | None = None,
         seed: int = 0,
         latents: Float[np.ndarray, "rows latent"] | None = None,
-        limits: RealLimits | None = None,
     ) -> None:
-        """`latents`: the dataset's, where they have been encoded before. `limits`: those of an earlier round, whose
-        dataset held nothing that was generated."""
+        """`latents`: the dataset's, where they have been encoded before."""
         self.models, self.dataset, self.seed = models, dataset, seed
         self.settings = settings = settings or models.settings.generate
-        shape, xy = models.shape, None if task is None else task.xy_indices
+        shape = models.shape
         self._completer = Completer(
             models.planner, models.planner_network, models.dynamics_network, settings.sampling
         )
@@ -107,29 +127,16 @@ class Generator:
             latents, np.asarray(dataset.offsets), shape.segment, models.gauge, settings.search.threshold
         )
         self.search = ChainSearch(latents, windows, models.gauge, shape, settings.search)
-        self._scale = step_scale(dataset, models.normaliser, xy)
-        limits = limits or models.limits
-        if limits.mode != settings.mode or (limits.jump_xy is None) != (xy is None):
-            limits = measure_limits(
-                self._completer,
-                dataset,
-                models.normaliser,
-                shape,
-                settings.mode,
-                windows=settings.limit_windows,
-                batch=settings.completion_batch,
-                seed=models.seed,
-                xy=xy,
-                trajectories=held_out_split(dataset, models.settings.held_out, models.dynamics.horizon)[1],
-            )
+        self._scale = step_scale(dataset, models.normaliser, None if task is None else task.xy_indices)
         teaches = task is None and dataset.rewards is not None
         reward_model = (
             fit_reward_model(dataset, models.normaliser, settings.rewards, seed=seed) if teaches else None
         )
+        self.reward_quality = None if reward_model is None else reward_model.quality
         self.finisher = Finisher(
             dataset,
             models.normaliser,
-            limits,
+            limits_for(models, dataset, settings, task),
             projection(dataset, task),
             task=task,
             reward_model=reward_model,

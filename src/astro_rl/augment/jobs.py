@@ -99,7 +99,7 @@ def complete_jobs(
     """All jobs in batches of one size (the last one padded), so that the models are compiled once."""
     known = rows >= 0
     given = np.zeros((*rows.shape, dataset.observation_dim), np.float32)
-    given[known] = normaliser.normalise(np.asarray(dataset.observations[rows[known]], np.float32))
+    given[known] = normaliser.normalise(np.asarray(dataset.observations[rows[known]]))
     parts = []
     for number, start in enumerate(range(0, len(rows), batch)):
         chosen = np.arange(start, start + batch)

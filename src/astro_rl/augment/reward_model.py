@@ -155,8 +155,8 @@ def fit_reward_model(
         raise DataError("A dataset without rewards cannot teach any.", field="rewards")
     rows = dataset.transition_rows()
     rows = rows[:: max(1, -(-len(rows) // MOST_TRANSITIONS))]
-    here = np.asarray(dataset.observations[rows], np.float32)
-    after = np.asarray(dataset.observations[rows + 1], np.float32)
+    here = np.asarray(dataset.observations[rows])
+    after = np.asarray(dataset.observations[rows + 1])
     inputs = features(normaliser, here, np.asarray(dataset.actions[rows]), after)
     rewards = np.asarray(dataset.rewards[rows], np.float64)
     terminated = np.asarray(dataset.terminated[rows])

@@ -182,6 +182,17 @@ def save(
     chosen.write(dataset, path, overwrite=overwrite, **options)
 
 
+def require_format(path: Path, format: str | None = None) -> None:
+    """Refuses a destination that could not be written to once there is something to write."""
+    chosen = format_named(format) if format is not None else _format_for(path)
+    if chosen.name == "ogbench" and path.suffix != ".npz":
+        raise ConfigError(
+            "OGBench finds validation data by the name NAME-val.npz, so the file has to be NAME.npz.",
+            found=path.name,
+            expected="a name that ends in .npz",
+        )
+
+
 def _format_for(path: Path) -> Format:
     for format in FORMATS:
         if path.suffix in format.suffixes:

@@ -37,7 +37,7 @@ def sequence_data(dataset: Dataset, normaliser: Normaliser, horizon: int) -> Seq
             expected=f"L <= {longest}",
             fix="choose fewer or shorter pieces: L = pieces * (segment + mask)",
         )
-    observations = normaliser.normalise(np.asarray(dataset.observations, np.float32)).astype(np.float32)
+    observations = normaliser.normalise(np.asarray(dataset.observations)).astype(np.float32)
     rows = dataset.transition_rows()
     change = observations[rows + 1] - observations[rows]
     step_scale = np.sqrt(np.square(change, dtype=np.float64).mean(axis=0)).astype(np.float32)

@@ -14,24 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from astro_rl.augment.finish import REWARD_MODEL, origins
+from astro_rl.augment.finish import origins
 from astro_rl.augment.fitting import Bar, no_bar
-from astro_rl.augment.generate import Account, Generator, nothing_passes
+from astro_rl.augment.generate import Account, Generator, limits_for, nothing_passes
 from astro_rl.augment.lineage import lineage, require_same_source
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.options import GenerateSettings
 from astro_rl.data.join import joined, trajectories_for
-from astro_rl.data.registry import convert, load
+from astro_rl.data.registry import convert, load, require_format
 from astro_rl.data.schema import Dataset
 from astro_rl.data.store_writer import StoreWriter
 from astro_rl.errors import ConfigError, DataError
-from astro_rl.run.files import jsonable
-from astro_rl.run.folder import RunFolder
+from astro_rl.run.files import jsonable, read_json, sync_folder
+from astro_rl.run.folder import CONFIG, RunFolder
 from astro_rl.run.shards import Shard, shards
-from astro_rl.tasks.relabel import relabel
+from astro_rl.tasks.relabel import check_width, relabel
 from astro_rl.tasks.task import Task
 
-WHOLE = "whole.astro"
+WHOLE, READY = "whole.astro", "ready"
 
 
 def augment(
@@ -62,20 +62,26 @@ def augment(
         what="The fit",
         fix="augment the dataset that was fitted, or fit this one",
     )
+    if task is not None:
+        check_width(dataset, task)
     settings = settings or models.settings.generate
+    if out is not None:
+        require_format(Path(out), format)
+    models = replace(models, limits=limits_for(models, dataset, settings, task))
     record = {"transitions": transitions, **_record(models, settings, task, seed, rounds)}
     if out is None:
-        batches = _rounds(
-            models, dataset, transitions, settings, task, seed, rounds, latents, bar, _in_memory
+        kept = list(
+            _rounds(models, dataset, transitions, settings, task, seed, rounds, latents, bar, _in_memory)
         )
-        kept = list(batches)
         made = joined([shard.dataset for shard in kept if shard.dataset is not None])
-        made = made.select(range(trajectories_for(made.lengths, transitions)))
-        return replace(made, info=_info(record, kept, task, made))
+        return replace(made, info=_info(record, kept, made))
     path = Path(out)
-    if path.exists() and not overwrite:
-        return _same_or_refused(path, record)
     parts = path.with_name(f"{path.name}.parts")
+    if path.exists() and not overwrite:
+        there = _same_or_refused(path, record)
+        if (parts / CONFIG).is_file() and read_json(parts / CONFIG) == record:
+            shutil.rmtree(parts, ignore_errors=True)  # a kill came between the file and their end
+        return there
     with RunFolder(parts).open_or_create(record) as folder:
 
         def on_disk(generator: Generator, number: int) -> Iterator[Shard]:
@@ -83,7 +89,7 @@ def augment(
             return shards(generator, folder.path, f"round{number}-", give_up_after=give_up)
 
         batches = _rounds(models, dataset, transitions, settings, task, seed, rounds, latents, bar, on_disk)
-        _assembled(list(batches), record, transitions, task, folder.path / WHOLE, bar)
+        _assembled(list(batches), record, folder.path / WHOLE)
         _into_place(folder.path / WHOLE, path, format, overwrite)
     shutil.rmtree(parts, ignore_errors=True)
     return load(path)
@@ -104,7 +110,7 @@ def _rounds(
     bar: Bar,
     batches: Batches,
 ) -> Iterator[Shard]:
-    made, source, limits = 0, dataset, None
+    made, source = 0, dataset
     so_far: list[Dataset] = []
     with bar("augmenting", transitions, "transitions") as report:
         for number in range(rounds):
@@ -112,17 +118,15 @@ def _rounds(
                 source, latents = _union(dataset, so_far, task), None
             # A round has a seed of its own: the same draws over more data would choose the same pieces again.
             generator = Generator(
-                models,
-                source,
-                settings,
-                task=task,
-                seed=seed + (number << 20),
-                latents=latents,
-                limits=limits,
+                models, source, settings, task=task, seed=seed + (number << 20), latents=latents
             )
-            limits = generator.finisher.limits
             goal = transitions * (number + 1) // rounds
-            for shard in batches(generator, number):
+            # A round that overshot leaves the next one less to do, but something.
+            goal = max(goal, made + 1)
+            for found in batches(generator, number):
+                shard = replace(
+                    found, dataset=_up_to(found.dataset, goal - made), rewards=generator.reward_quality
+                )
                 if shard.dataset is not None:
                     made += shard.dataset.n_transitions
                     so_far.append(shard.dataset)
@@ -130,6 +134,14 @@ def _rounds(
                 report(min(made, transitions), transitions)
                 if made >= goal:
                     break
+
+
+def _up_to(dataset: Dataset | None, missing: int) -> Dataset | None:
+    """No more trajectories than it takes to hold so many transitions."""
+    if dataset is None or dataset.n_transitions <= missing:
+        return dataset
+    count = trajectories_for(dataset.lengths, missing)
+    return dataset if count == len(dataset) else dataset.select(range(count))
 
 
 def _in_memory(generator: Generator, _: int) -> Iterator[Shard]:
@@ -177,34 +189,36 @@ def _record(
     )
 
 
-def _info(record: Mapping[str, Any], kept: list[Shard], task: Task | None, made: Dataset) -> dict[str, Any]:
+def _info(record: Mapping[str, Any], kept: list[Shard], made: Dataset) -> dict[str, Any]:
     chains = sum((shard.chains for shard in kept), Account())
     completions = sum((shard.completions for shard in kept), Account())
-    accounts = {"chains": chains.as_json(), "completions": completions.as_json()}
-    facts = dict(made.info)
-    learned = {REWARD_MODEL: facts.pop(REWARD_MODEL)} if REWARD_MODEL in facts else {}
-    return {**facts, "lineage": {**record, **accounts, **learned}}
+    told: dict[str, Any] = {"chains": chains.as_json(), "completions": completions.as_json()}
+    if kept[-1].rewards is not None:
+        told["reward_model"] = jsonable(kept[-1].rewards)
+    return {**made.info, "lineage": {**record, **told}}
 
 
-def _assembled(
-    kept: list[Shard], record: Mapping[str, Any], transitions: int, task: Task | None, out: Path, bar: Bar
-) -> None:
-    """All shards as one store, up to the trajectory that completes the number."""
+def _assembled(kept: list[Shard], record: Mapping[str, Any], out: Path) -> None:
+    """All shards as one store."""
     if out.exists():
         return
     datasets = [shard.dataset for shard in kept if shard.dataset is not None]
-    with StoreWriter(out, info=_info(record, kept, task, datasets[0])) as writer:
-        missing = transitions
+    with StoreWriter(out, info=_info(record, kept, datasets[0])) as writer:
         for part in datasets:
-            if missing <= 0:
-                break
-            count = trajectories_for(part.lengths, missing)
-            writer.extend(part if count == len(part) else part.select(range(count)))
-            missing -= int(part.lengths[:count].sum())
+            writer.extend(part)
 
 
 def _into_place(whole: Path, out: Path, format: str | None, overwrite: bool) -> None:
-    convert(whole, out, format=format, overwrite=overwrite)
+    """Written beside the shards and renamed, so that a kill leaves nothing that the next call does not remove."""
+    if out.exists():
+        convert(whole, out, format=format, overwrite=overwrite)
+        return
+    ready = whole.with_name(READY) / out.name
+    shutil.rmtree(ready.parent, ignore_errors=True)
+    ready.parent.mkdir()
+    convert(whole, ready, format=format)
+    ready.rename(out)
+    sync_folder(out.parent)
 
 
 def _same_or_refused(path: Path, record: Mapping[str, Any]) -> Dataset:

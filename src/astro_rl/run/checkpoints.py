@@ -223,8 +223,10 @@ def _like(template: Any, array: np.ndarray) -> Any:
     if _is_key(template):
         return jax.random.wrap_key_data(jnp.asarray(array), impl=jax.random.key_impl(template))
     if isinstance(template, jax.Array | jax.ShapeDtypeStruct):
-        sharding = getattr(template, "sharding", None)
-        return jnp.asarray(array) if sharding is None else jax.device_put(array, sharding)
+        # An array that was put nowhere is not bound to where it lies: bound, it would be another argument to XLA,
+        # and what goes on from a checkpoint another program than the one that wrote it, compiled anew.
+        bound = getattr(template, "committed", True) and getattr(template, "sharding", None)
+        return jax.device_put(array, template.sharding) if bound else jnp.array(array)
     if isinstance(template, np.ndarray | np.generic):
         return array
     return type(template)(array.item())

@@ -101,7 +101,7 @@ class FolderKeeper:
 def kept_latents(folder: str | Path, rows: int) -> np.ndarray | None:
     """The table that a fit has left, memory-mapped; None if there is none for so many rows."""
     path = Path(folder) / LATENTS
-    if not path.is_file():
-        return None
+    if not path.is_file() or (Path(folder) / DESCRIPTION).is_file():
+        return None  # other models have been saved beside the fit's own, and would be loaded first
     table = np.load(path, mmap_mode="r", allow_pickle=False)
     return table if len(table) == rows else None

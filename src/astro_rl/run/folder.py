@@ -11,7 +11,6 @@ RUN/
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -21,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from astro_rl.data.atomic import is_disk_full
 from astro_rl.errors import ConfigError, DataError
 from astro_rl.run.files import jsonable, read_json, write_json
 from astro_rl.run.fingerprint import differences, fingerprint, flatten
@@ -196,12 +196,13 @@ class RunFolder:
 
     def _tell_full_disk(self, error: BaseException | None) -> None:
         """Whatever was being written when the disk was full: the run is intact and can go on."""
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        fault = error.__cause__ if isinstance(error, DataError) else error
+        if isinstance(fault, OSError) and is_disk_full(fault):
             raise DataError(
                 "The disk is full.",
                 file=self.path,
-                found=error.strerror,
-                fix="free some room; the same command continues the run",
+                found=fault.strerror,
+                fix="free some room; the same command continues, and what was complete is kept",
             ) from error
 
     def _make(self) -> None:

@@ -76,11 +76,20 @@ def load_models(folder: str | Path) -> FittedModels:
             fix="fit again, or use the version that wrote them",
         )
     try:
-        return _filled(saved, path)
+        models, digest = _filled(saved, path), saved["models_digest"]
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(
             "The description of the models is damaged.", file=path / DESCRIPTION, found=repr(error)
         ) from None
+    if models.digest() != digest:
+        raise DataError(
+            "The weights are not those of the description.",
+            file=path,
+            found=f"weights with digest {models.digest()[:16]}…",
+            expected=f"{str(digest)[:16]}…",
+            fix="save or fit the models again",
+        )
+    return models
 
 
 def _filled(saved: dict[str, Any], path: Path) -> FittedModels:

@@ -21,13 +21,16 @@ from typing import Any, Literal
 from astro_rl.agents.presets import learner_for
 from astro_rl.astro import Astro
 from astro_rl.augment.fitting import Bar, no_bar
+from astro_rl.augment.settings import settings_for
 from astro_rl.collect import make_dataset
+from astro_rl.collect.request import check_request
 from astro_rl.data import Dataset, load
-from astro_rl.errors import AstroError, ConfigError
+from astro_rl.errors import ConfigError, UnavailableError
 from astro_rl.quality.truth import truth_of
 from astro_rl.run.evaluation import require_environment
 from astro_rl.run.files import read_json, write_json
 from astro_rl.run.train import Execution, TrainSettings, train
+from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks import Task, relabel
 from astro_rl.tasks.states import StateMap
 
@@ -78,8 +81,7 @@ def run_pipeline(
     """All stages. Each is resumable by itself; a finished one costs nothing when this is called again."""
     folder = Path(out)
     require_environment(plan.task.env_id)
-    for learner in plan.learners:
-        learner_for(learner, preset=plan.learner_preset, task=plan.task, **plan.learner_settings)
+    require_possible(plan)
     folder.mkdir(parents=True, exist_ok=True)
     watch = Stopwatch(folder / "stages.json")
     with watch("data"):
@@ -100,7 +102,7 @@ def run_pipeline(
     say(f"chains: {stitcher.models.why}")
     with watch("augment"):
         augmented = stitcher.augment(
-            plan.transitions or dataset.n_transitions,
+            dataset.n_transitions if plan.transitions is None else plan.transitions,
             out=folder / "augmented.astro",
             seed=plan.seed,
             rounds=plan.rounds,
@@ -132,6 +134,37 @@ def run_pipeline(
     return Outcome(folder, dataset, augmented, stitcher, runs, scores, watch.seconds)
 
 
+def require_possible(plan: Plan) -> None:
+    """Settings that would be refused after minutes of work are refused before it."""
+    settings_for(plan.preset, plan.settings)
+    for learner in plan.learners:
+        learner_for(learner, preset=plan.learner_preset, task=plan.task, **plan.learner_settings)
+    for name, value in (
+        ("transitions", plan.transitions),
+        ("rounds", plan.rounds),
+        ("episodes", plan.episodes),
+    ):
+        if value is not None and value < 1:
+            raise ConfigError("This has to be at least 1.", field=name, found=value)
+    if plan.shape is not None:
+        ChainShape(*plan.shape)
+    if plan.data is None:
+        try:
+            check_request(plan.task.dataset, plan.episodes, None, plan.seed)
+        except UnavailableError as error:
+            raise UnavailableError(
+                error.what,
+                fix=f"astro-rl data fetch {plan.task.dataset} --out DIR, then name its file with --data",
+            ) from error
+    if plan.data is not None and plan.episodes is not None:
+        raise ConfigError(
+            "The number of episodes is that of a dataset that is made; this one is given.",
+            field="episodes",
+            found=f"{plan.episodes}, and data {plan.data}",
+            fix="leave one of them out",
+        )
+
+
 class Stopwatch:
     """Seconds a stage took, kept in a file: a stage that was resumed counts all its parts."""
 
@@ -155,15 +188,8 @@ class Stopwatch:
 
 def _made(plan: Plan, folder: Path, bar: Bar) -> Path:
     name = plan.task.dataset
-    try:
-        with bar("making data", plan.episodes or 0, "episodes") as report:
-            path, _ = make_dataset(
-                name, out=folder / "data", episodes=plan.episodes, seed=plan.seed, progress=report
-            )
-    except ConfigError as error:
-        raise AstroError(
-            f"The dataset {name} cannot be made here.",
-            found=error.what,
-            fix=f"astro-rl data fetch {name} --out DIR, then name its file with --data",
-        ) from error
+    with bar("making data", plan.episodes or 0, "episodes") as report:
+        path, _ = make_dataset(
+            name, out=folder / "data", episodes=plan.episodes, seed=plan.seed, progress=report
+        )
     return path

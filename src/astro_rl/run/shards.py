@@ -8,7 +8,7 @@ PARTS/
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ class Shard:
     chains: Account
     completions: Account
     starts: np.ndarray
+    rewards: Mapping[str, float] | None = None
+    """How well the reward model that labelled it does, where there was one."""
 
 
 def shards(generator: Generator, folder: Path, prefix: str = "", *, give_up_after: int) -> Iterator[Shard]:

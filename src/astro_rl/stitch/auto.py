@@ -65,26 +65,10 @@ def choose_shape(
     Of these, the most pieces of at least `SHORT` states, and then the longest l; where only shorter pieces fit, the
     longest horizon.
     """
-    if patch < 1:
-        raise ConfigError("A patch holds at least one step.", field="patch", found=patch)
-    if pieces < 2:
-        raise ConfigError(
-            "A chain needs two pieces to be one.", field="pieces", found=pieces, expected=">= 2"
-        )
-    rows, typical = np.diff(offsets), typical_states(offsets)
-    generator = np.random.default_rng(seed)
-    room = [
-        (count, segment)
-        for count in range(2, pieces + 1)
-        for segment in range(patch, longest // (2 * count) + 1, patch)
-        if segment >= 2 and model_states(ChainShape(count, segment, segment), patch, completion) <= typical
-    ]
-    if not room:
-        raise _too_short(typical, patch, completion, longest)
-    most = int((rows >= min(segment for _, segment in room)).sum()) if distinct else pieces
-    if most < 2:
-        raise single_trajectory(most, 2)
-    room = [(count, segment) for count, segment in room if count <= most]
+    typical, generator = typical_states(offsets), np.random.default_rng(seed)
+    room = shapes_with_room(
+        offsets, patch=patch, completion=completion, distinct=distinct, pieces=pieces, longest=longest
+    )
     reach, gauge, saturated = measured_reach(
         latents, offsets, max(segment for _, segment in room), discount, generator
     )
@@ -111,6 +95,38 @@ def choose_shape(
         f"most {longest}."
     )
     return AutoShape(shape, why)
+
+
+def shapes_with_room(
+    offsets: Int[np.ndarray, "trajectories_plus_1"],
+    *,
+    patch: int = 6,
+    completion: Completion = "anchored",
+    distinct: bool = True,
+    pieces: int = PIECES,
+    longest: int = LONGEST,
+) -> list[tuple[int, int]]:
+    """(n, l) of all shapes that number and lengths of the trajectories allow: known before anything is learned."""
+    if patch < 1:
+        raise ConfigError("A patch holds at least one step.", field="patch", found=patch)
+    if pieces < 2:
+        raise ConfigError(
+            "A chain needs two pieces to be one.", field="pieces", found=pieces, expected=">= 2"
+        )
+    typical = typical_states(offsets)
+    room = [
+        (count, segment)
+        for count in range(2, pieces + 1)
+        for segment in range(patch, longest // (2 * count) + 1, patch)
+        if segment >= 2 and model_states(ChainShape(count, segment, segment), patch, completion) <= typical
+    ]
+    if not room:
+        raise _too_short(typical, patch, completion, longest)
+    shortest = min(segment for _, segment in room)
+    most = int((np.diff(offsets) >= shortest).sum()) if distinct else pieces
+    if most < 2:
+        raise single_trajectory(most, 2)
+    return [(count, segment) for count, segment in room if count <= most]
 
 
 def model_states(shape: ChainShape, patch: int, completion: Completion) -> int:
@@ -195,8 +211,8 @@ def single_trajectory(holders: int, pieces: int) -> DataError:
         "Too few trajectories for chains whose pieces all come from different ones.",
         found=f"{holders} long enough for a piece",
         expected=f"at least {pieces}, one a piece",
-        fix="allow pieces of one trajectory (distinct=False), use fewer or shorter pieces, or hand the recording in "
-        "as several trajectories",
+        fix="allow pieces of one trajectory (generate.search.distinct=false), use fewer or shorter pieces, or hand "
+        "the recording in as several trajectories",
     )
 
 

@@ -29,7 +29,7 @@ def relabel(
     With timing `pre` a transition is rewarded for the state it leaves, with `post` for the one it enters. End
     rows get zero and false. What was done is recorded in `info["relabelled"]`.
     """
-    _check_width(dataset, task)
+    check_width(dataset, task)
     timing = timing or task.success_timing
     rewards = np.zeros(dataset.n_rows, dtype=np.float32)
     success = np.zeros(dataset.n_rows, dtype=bool)
@@ -66,7 +66,7 @@ def successes(
 ) -> list[Successes]:
     """Counts for each of the tasks, in one pass over the observations."""
     for task in tasks:
-        _check_width(dataset, task)
+        check_width(dataset, task)
     rows_met, close = np.zeros(len(tasks), dtype=np.int64), np.zeros(len(tasks), dtype=np.int64)
     visited = np.zeros((len(tasks), dataset.n_trajectories), dtype=bool)
     for start in range(0, dataset.n_rows, CHUNK_ROWS):
@@ -91,7 +91,8 @@ def _gap(task: Task, observations: np.ndarray) -> np.ndarray:
     return np.full(len(observations), np.inf) if gap is None else gap(observations)
 
 
-def _check_width(dataset: Dataset, task: Task) -> None:
+def check_width(dataset: Dataset, task: Task) -> None:
+    """Refuses a task of another environment than the data's."""
     if dataset.observation_dim != task.observation_dim:
         raise DataError(
             f"The observations of this dataset are not those of {task.name}.",
