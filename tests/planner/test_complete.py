@@ -153,7 +153,7 @@ def test_completion_errors_by_hand() -> None:
     """
     shape = ChainShape(2, 2, 1)
     stays = StubNetwork(lambda p, steps, level, extras: 0 * steps[:, :, :1])
-    completer = Completer(planner_of(6, shape=shape), stays, WORLD)
+    completer = Completer(planner_of(6, shape=shape), stays, WORLD, Sampling(refine=0))
     found = completion_error(completer, walks((0.5, -0.5), 9), PLAIN, sequences=6, batch=4)
     assert found.sequences == 8, "whole batches"
     assert found.action_mse == pytest.approx(0.25)
@@ -161,13 +161,18 @@ def test_completion_errors_by_hand() -> None:
     assert found.known_mse == pytest.approx(0.25 * (1 + 9 + 16) / 3, rel=1e-5)
     assert found.masked_mse == pytest.approx(0.25 * (4 + 25) / 2, rel=1e-5)
 
+    refining = dataclasses.replace(completer, sampling=Sampling(refine=10))
+    moved = completion_error(refining, walks((0.5, -0.5), 9), PLAIN, sequences=6, batch=4)
+    assert moved.action_mse < found.action_mse and moved.known_mse < found.known_mse
+
 
 def test_completion_errors_are_measured_at_the_planners_own_phase() -> None:
     """Phase l − 1 of n = 2, l = 2, M = 2: x . . x x: made up at k = 1, 2, known at 3, 4."""
     planner = planner_of(5, shape=ChainShape(2, 2, 2), phase=1)
     assert np.asarray(pattern(planner.shape, 5, jnp.int32(1))).tolist() == [True, False, False, True, True]
     stays = StubNetwork(lambda p, steps, level, extras: 0 * steps[:, :, :1])
-    found = completion_error(Completer(planner, stays, WORLD), walks((0.5,), 9), PLAIN, sequences=4, batch=4)
+    completer = Completer(planner, stays, WORLD, Sampling(refine=0))
+    found = completion_error(completer, walks((0.5,), 9), PLAIN, sequences=4, batch=4)
     assert found.masked_mse == pytest.approx(0.25 * (1 + 4) / 2, rel=1e-5)
     assert found.known_mse == pytest.approx(0.25 * (9 + 16) / 2, rel=1e-5)
 

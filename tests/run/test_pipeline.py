@@ -63,7 +63,9 @@ def test_both_arms_are_trained_and_what_is_done_is_not_done_again(
     assert outcome.augmented.info["relabelled"]["task"] == plan.task.name
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["scores"] == {"bc": {"original": [50.0, 75.0], "astro": [50.0, 75.0]}}
-    assert set(summary["seconds"]) == {"data", "fit", "augment", "original bc", "astro bc"}
+    assert set(summary["seconds"]) == {"data", "fit", "augment", "truth", "original bc", "astro bc"}
+    truth = json.loads((tmp_path / "truth.json").read_text())
+    assert {"real", "generated"} <= set(truth["kinds"])
 
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "fit" / "models").iterdir()}
     monkeypatch.setattr("astro_rl.run.augment.Generator", None)
