@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int, Key
 from astro_rl.agents.base import Batch, Learner, LinkedBatch
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import ConfigError
-from astro_rl.training.loop import seed_keys, step_keys
+from astro_rl.training.loop import for_each_seed, seed_keys, step_keys
 
 
 class Table(NamedTuple):
@@ -153,6 +153,6 @@ def _compiled(learner: Learner[Any], steps: int) -> Any:
             state, info = jax.lax.scan(one, state, jnp.arange(steps, dtype=jnp.int32))
             return state, {name: values.mean() for name, values in info.items()}
 
-        return jax.vmap(one_member)(states, keys, members)
+        return for_each_seed(one_member, states, keys, members)
 
     return jax.jit(chunk, donate_argnums=0)

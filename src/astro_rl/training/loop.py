@@ -113,7 +113,7 @@ def _updates(learner: Learner[Any], steps: int, batch_of: Any) -> Any:
     return run
 
 
-def _for_each_seed(one_seed: Any, *per_seed: Any) -> Any:
+def for_each_seed(one_seed: Any, *per_seed: Any) -> Any:
     """All seeds of a device: at once on an accelerator, one after the other on a CPU core.
 
     A core gains nothing from a mapped axis, and XLA's CPU backend picks slower kernels for it: one mapped seed
@@ -134,7 +134,7 @@ def _compiled_chunk(learner: Learner[Any], counts: tuple[int, ...], steps: int, 
                 learner, steps, lambda batch_key, _: draw_batch(batch_key, sources, counts, linked=linked)
             )(state, key, first_step)
 
-        return _for_each_seed(one_seed, states, keys)
+        return for_each_seed(one_seed, states, keys)
 
     seeds, shared = PartitionSpec(SEED_AXIS), PartitionSpec()
     mapped = jax.shard_map(
@@ -151,7 +151,7 @@ def _compiled_stream_chunk(learner: Learner[Any], steps: int, mesh: Mesh) -> Any
                 learner, steps, lambda _, number: jax.tree.map(lambda column: column[number], own)
             )(state, key, first_step)
 
-        return _for_each_seed(one_seed, states, keys, batches)
+        return for_each_seed(one_seed, states, keys, batches)
 
     seeds, shared = PartitionSpec(SEED_AXIS), PartitionSpec()
     mapped = jax.shard_map(
