@@ -22,11 +22,10 @@ from benchmarks.distances import held_out_split, load_model, rounded
 from tyro.conf import Positional
 
 from astro_rl.data import load
-from astro_rl.stitch.auto import SAMPLED
 from astro_rl.stitch.gauge import Gauge, fit_gauge
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.stitch.search import Chains, ChainSearch, SearchSettings
-from astro_rl.stitch.windows import Windows, find_windows, window_starts
+from astro_rl.stitch.windows import Windows, find_windows
 from astro_rl.temporal.model import TemporalModel
 
 LITERAL_HORIZON = 180
@@ -84,6 +83,7 @@ def main(arguments: Arguments) -> None:
             "L": case.shape.horizon,
             "threshold": case.threshold,
             "slowness": gauge.slowness,
+            "posture": gauge.posture,
             "windows": len(found.starts),
             "windows_dropped": found.dropped,
             "windows_s": seconds,
@@ -120,10 +120,8 @@ def gauge_for(case: Case, latents: np.ndarray, offsets: np.ndarray, model: Tempo
     """As `augment` takes it: the pace of real windows of l states, from a sample of them."""
     if case.calibration == "literal":
         return Gauge(model.discount, literal=True)
-    starts, _ = window_starts(offsets, case.shape.segment)
-    starts = np.sort(np.random.default_rng(0).choice(starts, SAMPLED, replace=False))
-    ends = starts + case.shape.segment - 1
-    return fit_gauge(latents[starts], latents[ends], case.shape.segment - 1, model.discount)
+    near, far = case.shape.segment - 1, case.shape.period
+    return fit_gauge(latents, offsets, near, far, model.discount, np.random.default_rng(0))
 
 
 def measured(search: ChainSearch, windows: Windows, arguments: Arguments) -> dict[str, Any]:

@@ -95,8 +95,8 @@ def test_no_completion_passes(fitted: Fitted) -> None:
 def test_every_reason_has_a_cure() -> None:
     for reason in (*SEARCH_REASONS.values(), FILTERED, *COMPLETION_REASONS.values()):
         assert reason in CURES
-        told = str(nothing_passes(Account(4, 0, 0, {reason: 3, "other": 1}), Account(), 2))
-        assert reason in told and CURES[reason] in told and "other" not in told
+        told = str(nothing_passes(Account(4, 0, 0, {reason: 3, "a rarer one": 1}), Account(), 2))
+        assert reason in told and CURES[reason] in told and "a rarer one" not in told
         assert "4 proposed in 2 batches, 0 kept; 3 of them" in told
 
 

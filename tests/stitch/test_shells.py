@@ -7,13 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astro_rl.stitch.extension import CHOSEN, EMPTY_SHELL, Known, Pool, extend
+from astro_rl.stitch.extension import CHOSEN, EMPTY_SHELL, Known, Shell, extend, pool_of
 from astro_rl.stitch.gauge import Gauge, mean_bias
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.stitch.search import ChainSearch, SearchSettings
 from astro_rl.stitch.windows import find_windows
 
-GAUGES = [Gauge(0.99, literal=True), Gauge(0.99, slowness=1.3), Gauge(0.9, slowness=0.7)]
+GAUGES = [
+    Gauge(0.99, literal=True),
+    Gauge(0.99, slowness=1.3),
+    Gauge(0.9, slowness=0.7),
+    Gauge(0.99, slowness=1.8, posture=1.6),
+]
 FAR = 2_000.0
 
 
@@ -44,15 +49,13 @@ def test_candidates_are_those_on_the_shell_and_none_else(gauge: Gauge) -> None:
         Known(
             jnp.asarray(known),
             jnp.arange(3),
-            jnp.asarray(known[:, -1]),
             jnp.zeros((12, 1), int),
             jnp.zeros(12),
         ),
-        Pool(jnp.asarray(pool), jnp.ones(25, int), jnp.zeros(25)),
+        pool_of(pool, np.ones(25, int), np.zeros(25, np.float32)),
         jnp.arange(3) + 10,
+        (Shell(2, 0, 20.0, 1.0),),
         gauge=gauge,
-        gap=20.0,
-        tolerance=1.0,
         threshold=1e9,
         shortlist=25,
         distinct=True,

@@ -28,10 +28,9 @@ from astro_rl.dynamics.sequences import sequence_data
 from astro_rl.errors import TrainingError
 from astro_rl.planner.complete import Completer
 from astro_rl.planner.model import PlannerData
-from astro_rl.stitch.auto import SAMPLED, AutoShape, choose_shape, model_states, typical_states
+from astro_rl.stitch.auto import AutoShape, choose_shape, model_states, typical_states
 from astro_rl.stitch.gauge import Gauge, fit_gauge
 from astro_rl.stitch.geometry import ChainShape
-from astro_rl.stitch.windows import window_starts
 from astro_rl.tasks.task import Task
 from astro_rl.temporal.model import TemporalModel, temporal_data
 from astro_rl.training.fit import fit_chunk
@@ -184,15 +183,11 @@ def gauge_of(
     settings: AstroSettings,
     seed: int,
 ) -> Gauge:
-    """The paper's raw distance, or steps at the pace of the data's own windows of l states."""
+    """The paper's raw distance, or steps at the pace of the data's own pieces and gaps."""
     if settings.calibration == "literal":
         return Gauge(discount, literal=True)
-    starts, _ = window_starts(dataset.offsets, shape.segment)
-    generator = np.random.default_rng([seed, 1])
-    if len(starts) > SAMPLED:
-        starts = np.sort(generator.choice(starts, SAMPLED, replace=False))
-    first, last = np.asarray(latents[starts]), np.asarray(latents[starts + shape.segment - 1])
-    return fit_gauge(first, last, shape.segment - 1, discount)
+    near, far = shape.segment - 1, shape.period
+    return fit_gauge(latents, dataset.offsets, near, far, discount, np.random.default_rng([seed, 1]))
 
 
 def run_stage(

@@ -27,7 +27,7 @@ from astro_rl.augment.verdicts import CUT, DEVIATES, KEPT, MISSTEPS, NOT_FINITE,
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
 from astro_rl.planner.complete import Completer
-from astro_rl.stitch.extension import EMPTY_SHELL, NOTHING_FITS
+from astro_rl.stitch.extension import EMPTY_SHELL, NO_END, NOTHING_FITS
 from astro_rl.stitch.search import FILTERED, Chains, ChainSearch
 from astro_rl.stitch.search import REASONS as NO_TARGET
 from astro_rl.stitch.windows import find_windows
@@ -230,6 +230,9 @@ CURES = {
         EMPTY_SHELL
     ]: "raise generate.search.tolerance or generate.search.pool, or choose a shorter mask",
     NO_TARGET[NOTHING_FITS]: "raise generate.search.threshold, or choose fewer or shorter pieces",
+    NO_TARGET[
+        NO_END
+    ]: "choose fewer or shorter pieces, or raise generate.search.pool or generate.search.threshold",
     FILTERED: "raise generate.search.threshold, or choose fewer or shorter pieces",
     REASONS[DEVIATES]: "fit dynamics and planner longer, or raise generate.deviation_quantile",
     REASONS[MISSTEPS]: "fit dynamics and planner longer, or raise generate.step_quantile",

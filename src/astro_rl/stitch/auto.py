@@ -15,16 +15,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from astro_rl.errors import ConfigError, DataError
-from astro_rl.stitch.gauge import Gauge, fit_gauge
+from astro_rl.stitch.gauge import SAMPLED, Gauge, fit_gauge
 from astro_rl.stitch.geometry import ChainShape
-from astro_rl.stitch.windows import window_starts
 
 PIECES = 5
 """The paper's chain length."""
 LONGEST = 180
 """The paper's horizon for everything but humanoids."""
-SAMPLED = 4096
-"""Pairs and windows that distances are read from."""
 SHORT = 12
 """States below which a piece says little of how a body moves: fewer pieces are preferred to shorter ones."""
 FAR = 0.95
@@ -152,34 +149,14 @@ def measured_reach(
 ) -> tuple[float, Gauge, float]:
     """How far apart the dataset's states lie, in data steps; the gauge that says so; the share of pairs that are
     too far to tell."""
-    gauge = sampled_gauge(latents, offsets, segment, discount, generator)
+    # Long windows that turn back look slow, and slowness would make a small place look large: short ones count.
+    far = min(segment, SHORT) - 1
+    gauge = fit_gauge(latents, offsets, max(far // 2, 1), far, discount, generator)
     one, other = (np.sort(generator.integers(len(latents), size=SAMPLED)) for _ in range(2))
     raw = np.linalg.norm(latents[one] - latents[generator.permutation(other)], axis=-1)
     steps = np.asarray(gauge.from_distance(jnp.asarray(raw, jnp.float32)))
     ceiling = float(gauge.from_distance(jnp.asarray(np.inf, jnp.float32)))
     return float(np.quantile(steps, FAR)), gauge, float(np.mean(steps >= ceiling * (1 - 1e-6)))
-
-
-def sampled_gauge(
-    latents: Float[np.ndarray, "rows latent"],
-    offsets: Int[np.ndarray, "trajectories_plus_1"],
-    segment: int,
-    discount: float,
-    generator: np.random.Generator,
-) -> Gauge:
-    """The data's pace over windows of up to `segment` states, from a sample of them.
-
-    Long windows that turn back look slow, and slowness would make a small place look large: of several lengths the
-    fastest pace counts.
-    """
-    gauges = []
-    for states in sorted({min(segment, states) for states in (SHORT // 2, SHORT, segment)}):
-        starts, _ = window_starts(offsets, states)
-        if len(starts) > SAMPLED:
-            starts = np.sort(generator.choice(starts, SAMPLED, replace=False))
-        first, last = latents[starts], latents[starts + states - 1]
-        gauges.append(fit_gauge(np.asarray(first), np.asarray(last), states - 1, discount))
-    return min(gauges, key=lambda gauge: gauge.slowness)
 
 
 def check_shape(

@@ -1,14 +1,15 @@
-"""One extension of many chains at once: which of a shared pool of windows may follow each of them.
+"""One extension of many chains at once: which of a shared pool of windows may take a place in each of them.
 
-Cost does not depend on luck. Every chain looks at the same pool; one matrix product finds who lies on the
-shell at the right distance, a shortlist of those is tested against *everything* the chain holds already, and
-one of the survivors is drawn.
+Cost does not depend on luck. Every chain looks at the same pool; a matrix product a shell finds who lies at the right
+distance from the states before and behind the place, a shortlist of those is tested against *everything* the chain
+holds already, and one of the survivors is drawn.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,19 +18,30 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from astro_rl.stitch.gauge import Gauge
 
-CHOSEN, EMPTY_SHELL, NOTHING_FITS = 0, 1, 2
-"""What became of an extension."""
+CHOSEN, EMPTY_SHELL, NOTHING_FITS, NO_END = 0, 1, 2, 3
+"""What became of an extension. NO_END is the search's own word for a last piece that was not found."""
 
 
 class Known(NamedTuple):
-    """What chains hold so far, seen at probe states."""
+    """What chains hold so far, seen at probe states. Latents here and in the pool should lie around 0: what cancels
+    when distances come from products is small then."""
 
     latents: Float[Array, "chains known latent"]
     positions: Int[Array, "known"]
-    ends: Float[Array, "chains latent"]
-    """The last state of the last piece."""
     trajectories: Int[Array, "chains pieces"]
     bias_sum: Float[Array, "chains"]
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Windows whose first (or last) state lies `gap` steps from one state of each chain, give or take."""
+
+    state: int
+    """Which of the states that a chain holds."""
+    probe: Literal[0, -1]
+    """The window's first state, or its last."""
+    gap: float
+    tolerance: float
 
 
 class Pool(NamedTuple):
@@ -39,6 +51,31 @@ class Pool(NamedTuple):
     trajectories: Int[Array, "pool"]
     bias_sum: Float[Array, "pool"]
     """Of each window's own pairs of probes."""
+    edges: Float[Array, "2 pool latent"]
+    """First and last states once more, each in a row of memory: products with them are what an extension costs."""
+    edge_squares: Float[Array, "2 pool"]
+    """Squared lengths of `edges`."""
+
+
+def pool_of(
+    latents: Float[np.ndarray, "pool probes latent"],
+    trajectories: Int[np.ndarray, "pool"],
+    bias_sum: Float[np.ndarray, "pool"],
+) -> Pool:
+    edges = np.ascontiguousarray(np.moveaxis(latents[:, [0, -1]], 1, 0))
+    squares = np.square(edges).sum(axis=-1)
+    return Pool(*map(jnp.asarray, (latents, trajectories, bias_sum, edges, squares)))
+
+
+def stretch(pool: Pool, first: int, stop: int) -> Pool:
+    part = slice(first, stop)
+    return Pool(
+        pool.latents[part],
+        pool.trajectories[part],
+        pool.bias_sum[part],
+        pool.edges[:, part],
+        pool.edge_squares[:, part],
+    )
 
 
 def extend(
@@ -46,18 +83,18 @@ def extend(
     known: Known,
     pool: Pool,
     new_positions: Int[Array, "probes"],
+    shells: tuple[Shell, ...],
     *,
     gauge: Gauge,
-    gap: float,
-    tolerance: float,
     threshold: float,
     shortlist: int,
     distinct: bool,
 ) -> tuple[Int[Array, "chains"], Float[Array, "chains"], Int[Array, "chains"]]:
     """For each chain: the chosen window's place in the pool (or −1), the new bias sum, and what became of it."""
     offset_key, choice_key = jax.random.split(key)
-    nearest, farthest = gauge.raw_range(gap - tolerance, gap + tolerance)
-    on_shell = _on_shell(known, pool, jnp.float32(nearest), jnp.float32(farthest), distinct)
+    bounds = [gauge.raw_range(shell.gap - shell.tolerance, shell.gap + shell.tolerance) for shell in shells]
+    places = tuple((shell.state, shell.probe) for shell in shells)
+    on_shell = _on_shell(known, pool, jnp.asarray(bounds, jnp.float32), places, distinct)
     candidates, is_real = shortlist_of(offset_key, on_shell, shortlist)
     return _choose(
         choice_key,
@@ -71,13 +108,27 @@ def extend(
     )
 
 
-@partial(jax.jit, static_argnames="distinct")
+@partial(jax.jit, static_argnums=(3, 4))
 def _on_shell(
-    known: Known, pool: Pool, nearest: Float[Array, ""], farthest: Float[Array, ""], distinct: bool
+    known: Known,
+    pool: Pool,
+    bounds: Float[Array, "shells 2"],
+    places: tuple[tuple[int, int], ...],
+    distinct: bool,
 ) -> Bool[Array, "chains pool"]:
-    squared = pairwise_squared(known.ends, pool.latents[:, 0])
-    # Negative where the shell is empty; then nothing may be on it, and a square would hide the sign.
-    on_shell = (squared >= jnp.square(nearest)) & (squared <= jnp.square(farthest)) & (farthest >= nearest)
+    """On all of the shells."""
+    on_shell = jnp.ones((len(known.latents), len(pool.latents)), bool)
+    for (state, probe), (nearest, farthest) in zip(places, bounds, strict=True):
+        states = known.latents[:, state]
+        squared = (
+            jnp.square(states).sum(axis=-1)[:, None]
+            + pool.edge_squares[probe][None, :]
+            - 2 * states @ pool.edges[probe].T
+        )
+        # Negative where the shell is empty; then nothing may be on it, and a square would hide the sign.
+        on_shell &= (
+            (squared >= jnp.square(nearest)) & (squared <= jnp.square(farthest)) & (farthest >= nearest)
+        )
     if distinct:
         on_shell &= ~(known.trajectories[:, :, None] == pool.trajectories[None, None, :]).any(axis=1)
     return on_shell

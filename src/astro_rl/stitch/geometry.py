@@ -44,3 +44,14 @@ class ChainShape:
         mask = np.zeros(self.horizon, bool)
         mask[self.positions()] = True
         return mask
+
+
+def window_starts(
+    offsets: Int[np.ndarray, "trajectories_plus_1"], segment: int
+) -> tuple[Int[np.ndarray, "windows"], Int[np.ndarray, "windows"]]:
+    """Rows with l − 1 successors in their own trajectory, and the trajectory of each."""
+    rows_left = np.maximum(np.diff(offsets) - (segment - 1), 0)
+    trajectories = np.repeat(np.arange(len(rows_left)), rows_left)
+    before = np.cumsum(rows_left) - rows_left
+    starts = np.arange(rows_left.sum()) - before[trajectories] + offsets[:-1][trajectories]
+    return starts, trajectories

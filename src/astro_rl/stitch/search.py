@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,22 +18,29 @@ from astro_rl.errors import ConfigError, DataError
 from astro_rl.stitch.extension import (
     CHOSEN,
     EMPTY_SHELL,
+    NO_END,
     NOTHING_FITS,
     Known,
     Pool,
     extend,
     pairwise_distance,
+    pool_of,
+    stretch,
 )
 from astro_rl.stitch.gauge import Gauge, sampled_bias
 from astro_rl.stitch.geometry import ChainShape
+from astro_rl.stitch.order import Order, placing_order, shells_for
 from astro_rl.stitch.targets import nearest_targets
 from astro_rl.stitch.windows import Windows
 
 REASONS = {
     EMPTY_SHELL: "no target at the right distance",
-    NOTHING_FITS: "no target fits the pieces before it",
+    NOTHING_FITS: "no target fits the other pieces",
+    NO_END: "nothing lies as far ahead as the chain is long",
 }
 FILTERED = "the finished chain fails the filter"
+RENEWED = 64
+"""Batches that share a pool. Reading one takes as long as a few batches do."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +52,18 @@ class SearchSettings:
     rule: Literal["shell", "argmin"] = "shell"
     """shell: any window within `tolerance` of the right distance; argmin: the one nearest to it, eq. (6)."""
     tolerance: float = 2.0
-    pool: int = 16_384
+    order: Order | None = None
+    """ends: the last piece is found right behind the first. forward: one after the other. None: ends with shell, and
+    forward with argmin, which knows no other."""
+    pool: int = 131_072
+    """Windows that are held at once; others are drawn every `RENEWED` batches."""
+    looks: int = 4_096
+    """Windows of these that each chain is compared with while all of a batch are left. The fewer are left, the more
+    each of them sees: the work is the same."""
     shortlist: int = 128
     probes: int = 3
     """States of a window that candidates are tested at. The filter at the end sees all states."""
-    batch: int = 256
+    batch: int = 512
     """Chains that are built at once."""
     filter_pairs: int | None = None
     """k of algorithm 4. None: all pairs."""
@@ -57,15 +71,27 @@ class SearchSettings:
     """No two pieces of a chain from one trajectory. The paper does not say; without it half of novelty is lost."""
 
     def __post_init__(self) -> None:
-        for name in ("threshold", "tolerance", "pool", "shortlist", "batch"):
+        for name in ("threshold", "tolerance", "pool", "looks", "shortlist", "batch"):
             if getattr(self, name) <= 0:
                 raise ConfigError("A search setting must be positive.", field=name, found=getattr(self, name))
         if self.probes < 2:
             raise ConfigError(
                 "The first and the last state are always probed.", field="probes", found=self.probes
             )
+        if self.rule == "argmin" and self.order == "ends":
+            raise ConfigError(
+                "Eq. (6) names a target for the piece before it, so argmin goes forward.",
+                field="order",
+                found="ends",
+                expected="forward",
+                fix="leave order out, or use rule=shell",
+            )
         if self.filter_pairs is not None and self.filter_pairs < 1:
             raise ConfigError("The filter needs a pair.", field="filter_pairs", found=self.filter_pairs)
+
+    @property
+    def placing(self) -> Order:
+        return self.order or ("ends" if self.rule == "shell" else "forward")
 
 
 @dataclass(frozen=True)
@@ -81,6 +107,17 @@ class Chains:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+
+class Held(NamedTuple):
+    """A pool as the search keeps it, under the numbers that it was drawn with."""
+
+    drawn: tuple[int, int]
+    places: Int[np.ndarray, "pool"]
+    """Numbers of the windows."""
+    pool: Pool
+    centre: Float[np.ndarray, "latent"]
+    """What was taken off all latents."""
 
 
 class ChainSearch:
@@ -108,6 +145,7 @@ class ChainSearch:
         # The MASK holds M states, so the target is M + 1 steps after the source's last state; the paper's
         # literal rule says M.
         self.gap = float(shape.mask if gauge.literal else shape.mask + 1)
+        self._held: Held | None = None
 
     def batches(self, seed: int) -> Iterator[Chains]:
         """Endless batches; batch k depends on the seed and k alone."""
@@ -121,31 +159,41 @@ class ChainSearch:
         generator = np.random.default_rng([seed, number])
         key = jax.random.fold_in(jax.random.key(seed), number)
         chosen = generator.integers(len(self.windows.starts), size=self.settings.batch)
+        # In the order of placing; sorted into the chain's own at the end.
         starts = self.windows.starts[chosen][:, None]
         owners = self.windows.trajectories[chosen][:, None]
-        alive = np.arange(self.settings.batch)
-        sums = self._own_sums(self._seen(starts[:, 0]))
+        placed, sums = [0], self._own_sums(self._seen(starts[:, 0]))
         reasons: Counter[str] = Counter()
-        for piece in range(1, self.shape.pieces):
+        for piece in placing_order(self.shape.pieces, self.settings.placing):
             places, sums, outcome = self._extend(
-                jax.random.fold_in(key, piece), generator, starts, owners, sums, piece
+                jax.random.fold_in(key, piece),
+                starts,
+                owners,
+                sums,
+                placed,
+                piece,
+                *self._looked_at(seed, number, len(starts), generator),
             )
+            at_the_end = self.settings.placing == "ends" and piece == self.shape.pieces - 1 > 1
             for code, count in zip(*np.unique(outcome, return_counts=True), strict=True):
                 if code != CHOSEN:
-                    reasons[REASONS[int(code)]] += int(count)
+                    reasons[REASONS[NO_END if at_the_end else int(code)]] += int(count)
             kept = outcome == CHOSEN
-            alive, sums = alive[kept], sums[kept]
             starts = np.column_stack([starts[kept], self.windows.starts[places[kept]]])
             owners = np.column_stack([owners[kept], self.windows.trajectories[places[kept]]])
-            if len(alive) == 0:
+            sums = sums[kept]
+            placed.append(piece)
+            if len(starts) == 0:
                 break
-        statistic = self.statistic(starts, generator) if len(alive) else np.zeros(0)
+        alive = len(starts) > 0
+        starts = starts[:, np.argsort(placed)]
+        statistic = self.statistic(starts, generator) if alive else np.zeros(0)
         passed = statistic <= self.settings.threshold
-        if len(alive):
+        if alive:
             reasons[FILTERED] += int((~passed).sum())
         empty = np.zeros((0, self.shape.pieces), np.int64)
         return Chains(
-            starts[passed] if len(alive) else empty,
+            starts[passed] if alive else empty,
             statistic[passed],
             proposed=self.settings.batch,
             rejected={reason: count for reason, count in sorted(reasons.items()) if count},
@@ -156,8 +204,9 @@ class ChainSearch:
     ) -> Float[np.ndarray, "chains"]:
         """E[Δ_d] of finished chains, eq. (8): over all pairs of known states, or k sampled ones."""
         rows = (starts[:, :, None] + np.arange(self.shape.segment)).reshape(len(starts), -1)
-        # One shape whatever number of chains is left, and so one compilation.
-        latents = jnp.asarray(_padded(self.latents[rows], max(0, self.settings.batch - len(starts))))
+        # Few shapes whatever number of chains is left, and so few compilations.
+        room = max(_room(len(starts), self.settings.batch), len(starts))
+        latents = jnp.asarray(_padded(self.latents[rows], room - len(starts)))
         positions = jnp.asarray(self.shape.positions())
         if self.settings.filter_pairs is None:
             return np.asarray(_chain_bias(self.gauge, latents, positions))[: len(starts)]
@@ -170,51 +219,80 @@ class ChainSearch:
     def _extend(
         self,
         key: jax.Array,
-        generator: np.random.Generator,
         starts: np.ndarray,
         owners: np.ndarray,
         sums: np.ndarray,
+        placed: list[int],
         piece: int,
+        numbers: np.ndarray,
+        candidates: Pool,
+        centre: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Windows for the next piece: their numbers, the new bias sums, and what became of each chain."""
+        """Windows for one more piece: their numbers, the new bias sums, and what became of each chain."""
         chains = len(starts)
-        known_rows = (starts[:, :, None] + self._probes).reshape(chains, -1)
-        ends = self.latents[starts[:, -1] + self.shape.segment - 1]
         if self.settings.rule == "argmin":
+            ends = self.latents[starts[:, -1] + self.shape.segment - 1]
             places = nearest_targets(
                 self.latents, self.windows, ends, owners, self.gauge, self.gap, self.settings.distinct
             )
             return places, sums, np.where(places < 0, EMPTY_SHELL, CHOSEN)
-        pool = generator.choice(
-            len(self.windows.starts), size=min(self.settings.pool, len(self.windows.starts)), replace=False
-        )
-        seen = self._seen(self.windows.starts[pool])
-        # Chains that have died leave gaps: padding keeps one shape, and so one compilation, a piece.
-        pad = self.settings.batch - chains
-        positions = (np.arange(piece)[:, None] * self.shape.period + self._probes).ravel()
+        known_rows = (starts[:, :, None] + self._probes).reshape(chains, -1)
+        # Chains that have died leave gaps: padding to one of few sizes keeps compilations few.
+        pad = _room(chains, self.settings.batch) - chains
+        positions = (np.array(placed)[:, None] * self.shape.period + self._probes).ravel()
         chosen, new_sums, outcome = extend(
             key,
             Known(
-                jnp.asarray(_padded(self.latents[known_rows], pad)),
+                jnp.asarray(_padded(self.latents[known_rows] - centre, pad)),
                 jnp.asarray(positions),
-                jnp.asarray(_padded(ends, pad)),
                 jnp.asarray(_padded(owners, pad)),
                 jnp.asarray(_padded(sums, pad)),
             ),
-            Pool(
-                jnp.asarray(seen),
-                jnp.asarray(self.windows.trajectories[pool]),
-                jnp.asarray(self._own_sums(seen)),
-            ),
+            candidates,
             jnp.asarray(piece * self.shape.period + self._probes),
+            shells_for(
+                piece,
+                placed,
+                self.shape,
+                probes=len(self._probes),
+                gap=self.gap,
+                tolerance=self.settings.tolerance,
+                threshold=self.settings.threshold,
+                order=self.settings.placing,
+            ),
             gauge=self.gauge,
-            gap=self.gap,
-            tolerance=self.settings.tolerance,
             threshold=self.settings.threshold,
             shortlist=self.settings.shortlist,
             distinct=self.settings.distinct,
         )
-        return pool[np.asarray(chosen)[:chains]], np.asarray(new_sums)[:chains], np.asarray(outcome)[:chains]
+        return (
+            numbers[np.asarray(chosen)[:chains]],
+            np.asarray(new_sums)[:chains],
+            np.asarray(outcome)[:chains],
+        )
+
+    def _looked_at(
+        self, seed: int, number: int, chains: int, generator: np.random.Generator
+    ) -> tuple[np.ndarray, Pool, np.ndarray]:
+        """A stretch of the pool, as long as the number of chains allows; which one is chance."""
+        held = self._pool(seed, number // RENEWED)
+        size = self.settings.looks * self.settings.batch // _room(chains, self.settings.batch)
+        first = int(generator.integers(max(len(held.places) - size, 0) + 1))
+        part = slice(first, first + size)
+        whole = size >= len(held.places)
+        pool = held.pool if whole else stretch(held.pool, first, first + size)
+        return held.places[part], pool, held.centre
+
+    def _pool(self, seed: int, era: int) -> Held:
+        if self._held is None or self._held.drawn != (seed, era):
+            generator = np.random.default_rng([seed, era, 1])
+            size = min(self.settings.pool, len(self.windows.starts))
+            places = generator.choice(len(self.windows.starts), size=size, replace=False)
+            seen = self._seen(self.windows.starts[places])
+            owners, sums = self.windows.trajectories[places], self._own_sums(seen)
+            centre = seen.mean(axis=(0, 1))
+            self._held = Held((seed, era), places, pool_of(seen - centre, owners, sums), centre)
+        return self._held
 
     def _seen(self, starts: np.ndarray) -> np.ndarray:
         return self.latents[starts[:, None] + self._probes]
@@ -243,6 +321,14 @@ def _probe_bias_sum(
     for i, j in combinations(range(len(positions)), 2):
         total += jnp.abs(positions[j] - positions[i] - gauge(seen[:, i], seen[:, j]))
     return total
+
+
+def _room(chains: int, batch: int) -> int:
+    """The least of batch, batch/2, batch/4 … that holds the chains, but at least a sixteenth of it."""
+    room = batch
+    while room // 2 >= max(chains, batch // 16, 1):
+        room //= 2
+    return room
 
 
 def _padded(rows: np.ndarray, pad: int) -> np.ndarray:

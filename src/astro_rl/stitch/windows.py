@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from astro_rl.stitch.gauge import Gauge
+from astro_rl.stitch.geometry import window_starts
 
 CHUNK_ROWS = 1 << 18
 
@@ -45,17 +46,6 @@ def find_windows(
     bias = own_bias(latents, segment, gauge)[starts]
     kept = bias <= threshold
     return Windows(starts[kept], trajectories[kept], total=len(starts))
-
-
-def window_starts(
-    offsets: Int[np.ndarray, "trajectories_plus_1"], segment: int
-) -> tuple[Int[np.ndarray, "windows"], Int[np.ndarray, "windows"]]:
-    """Rows with l − 1 successors in their own trajectory, and the trajectory of each."""
-    rows_left = np.maximum(np.diff(offsets) - (segment - 1), 0)
-    trajectories = np.repeat(np.arange(len(rows_left)), rows_left)
-    before = np.cumsum(rows_left) - rows_left
-    starts = np.arange(rows_left.sum()) - before[trajectories] + offsets[:-1][trajectories]
-    return starts, trajectories
 
 
 def own_bias(
