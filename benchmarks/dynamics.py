@@ -16,11 +16,12 @@ import jax
 import tyro
 from tyro.conf import Positional
 
+from astro_rl.augment.settings import falling
 from astro_rl.data import load
 from astro_rl.data.normaliser import fit_normaliser
 from astro_rl.dynamics.metrics import rollout_error
 from astro_rl.dynamics.model import Dynamics
-from astro_rl.dynamics.sequences import sequence_data
+from astro_rl.dynamics.sequences import sequence_data, spread_of
 from astro_rl.nets.dit import DiTConfig
 from astro_rl.tasks import get_task
 from astro_rl.training.fit import fit_chunk
@@ -44,7 +45,10 @@ class Arguments:
     depth: int = 4
     step_width: int = 96
     batch: int = 64
-    learning_rate: float = 3e-4
+    learning_rate: float = 1e-3
+    step_weight: float = 0.1
+    cooldown: float = 0.5
+    relative: bool = True
     sampling_steps: tuple[int, ...] = (1, 2, 5, 10, 20)
     seed: int = 0
     trajectories: int | None = None
@@ -77,6 +81,11 @@ def main(arguments: Arguments) -> None:
                     predicts=predicts,
                     batch_size=arguments.batch,
                     learning_rate=arguments.learning_rate,
+                    step_weight=arguments.step_weight,
+                    cooldown=falling(arguments.steps, arguments.cooldown),
+                    spread=spread_of(data, arguments.horizon)
+                    if arguments.relative and predicts == "velocity"
+                    else (),
                 )
                 state = model.init(jax.random.key(arguments.seed))
                 started, info, chunk = time.time(), {}, min(500, arguments.steps)
@@ -102,6 +111,12 @@ def main(arguments: Arguments) -> None:
                         "patch": patch,
                         "reach": reach,
                         "predicts": predicts,
+                        "relative": bool(model.spread),
+                        "cooldown": arguments.cooldown,
+                        "step_weight": arguments.step_weight,
+                        "learning_rate": arguments.learning_rate,
+                        "width": arguments.width,
+                        "batch": arguments.batch,
                         "updates": arguments.steps,
                         "seconds": round(seconds, 1),
                         "train": {name: float(value) for name, value in info.items()},

@@ -13,6 +13,7 @@ from astro_rl.augment.settings import (
     PlannerSettings,
     TemporalSettings,
     changed,
+    falling,
     settings_for,
 )
 from astro_rl.dynamics.model import Dynamics
@@ -141,10 +142,19 @@ def test_all_settings_reach_their_models() -> None:
     dynamics = DynamicsSettings(steps=5, net=net, predicts="noise", step_weight=0.5, batch_size=3).build(
         12, 4, 2
     )
-    assert dynamics == Dynamics(12, 4, 2, net=net, predicts="noise", step_weight=0.5, batch_size=3)
+    assert dynamics == Dynamics(
+        12, 4, 2, net=net, predicts="noise", step_weight=0.5, batch_size=3, cooldown=(3, 5)
+    )
     shape = ChainShape(2, 4, 4)
     planner = PlannerSettings(
-        steps=999, net=net, regularisation=0.5, correction=False, moved_share=0.1, diffusion_steps=7, warmup=3
+        steps=999,
+        net=net,
+        regularisation=0.5,
+        correction=False,
+        moved_share=0.1,
+        diffusion_steps=7,
+        warmup=3,
+        cooldown=0.0,
     ).build(dynamics, shape, phase=3)
     assert planner == Planner(
         12, 4, 2, dynamics=dynamics, shape=shape, net=net, regularisation=0.5, correction=False, phase=3,
@@ -154,9 +164,9 @@ def test_all_settings_reach_their_models() -> None:
 
 def test_defaults_are_the_models_own() -> None:
     assert TemporalSettings().build(0.99) == TemporalLearner()
-    assert DynamicsSettings().build(180, 29, 8) == Dynamics(180, 29, 8)
-    dynamics = Dynamics(180, 29, 8)
-    expected = Planner(180, 29, 8, dynamics=dynamics, shape=ChainShape(), phase=0)
+    dynamics = Dynamics(180, 29, 8, cooldown=(10_000, 20_000))
+    assert DynamicsSettings().build(180, 29, 8) == dynamics
+    expected = Planner(180, 29, 8, dynamics=dynamics, shape=ChainShape(), phase=0, cooldown=(10_000, 20_000))
     assert PlannerSettings().build(dynamics, ChainShape(), 0) == expected
 
 
@@ -165,3 +175,16 @@ def test_a_change_leaves_the_record_it_starts_from_alone() -> None:
     after = changed(before, {"search.threshold": 4, "search": {"pool": 10}, "mode": "rollout"})
     assert (after.search.threshold, after.search.pool, after.mode) == (4.0, 10, "rollout")
     assert before == GenerateSettings()
+
+
+def test_a_spread_is_used_where_it_is_asked_for() -> None:
+    assert DynamicsSettings().build(6, 1, 1, (0.5,)).spread == (0.5,)
+    assert DynamicsSettings(relative=False).build(6, 1, 1, (0.5,)).spread == ()
+    assert DynamicsSettings(predicts="noise").build(6, 1, 1, (0.5,)).spread == ()
+
+
+def test_rates_fall_over_a_share_of_the_updates() -> None:
+    assert falling(1000, 0.25) == (750, 1000)
+    assert falling(1000, 0.0) is None
+    with pytest.raises(ConfigError, match="cooldown"):
+        settings_for("tiny", {"planner.cooldown": 1.5})

@@ -11,6 +11,7 @@ import pytest
 from astro_rl.diffusion.schedule import Schedule, noised
 from astro_rl.dynamics.model import Dynamics
 from astro_rl.dynamics.sequences import sequence_data
+from astro_rl.errors import ConfigError
 from astro_rl.nets.dit import DiTConfig
 from tests.dynamics.stub_networks import PLAIN, StubNetwork, sums_of_actions, walks
 
@@ -74,6 +75,67 @@ def test_the_true_noise_and_the_true_velocity_give_the_states_back(level: float)
         dynamics = Dynamics(3, 1, 1, predicts=predicts)  # type: ignore[arg-type]
         clean = dynamics.clean(fixed(*truth[0, :, 0].tolist()), noisy, states[:, 0], rows(0, 0, 0), levels)
         np.testing.assert_allclose(clean, states, rtol=1e-4)
+
+
+def test_a_velocity_from_the_first_state_by_hand() -> None:
+    """ᾱ = ½, s = ½, s₀ = 4, noisy 3, answer 1. n² = ½·¼ + ½ = 0.625; x' = 3 − √½·4.
+    x̃ = 4 + √½·¼/0.625·x' + ½·√½/√0.625·1. The network is shown x'/n, and 0 in the first place."""
+    dynamics = Dynamics(2, 1, 1, predicts="velocity", schedule=HALF, spread=(0.5,))
+    half, size = math.sqrt(0.5), math.sqrt(0.625)
+    moved = 3 - half * 4
+    first, noisy = jnp.asarray([[4.0]]), rows(9, 3)
+    clean = dynamics.clean(fixed(7, 1), noisy, first, rows(0, 0), jnp.asarray([0.5]))
+    expected = 4 + half * 0.25 / 0.625 * moved + 0.5 * half / size
+    np.testing.assert_allclose(clean[0, :, 0], [4.0, expected], rtol=1e-5)
+
+    shown = StubNetwork(lambda p, steps, level, extras: steps[:, :, :1] + 100 * steps[:, :, 1:2])
+    clean = dynamics.clean(shown, noisy, first, rows(0, 0), jnp.asarray([0.5]))
+    answer = moved / size + 400
+    np.testing.assert_allclose(
+        clean[0, 1, 0], 4 + half * 0.25 / 0.625 * moved + 0.5 * half / size * answer, rtol=1e-5
+    )
+
+
+def test_a_dimension_that_goes_anywhere_is_taken_as_it_is() -> None:
+    states, noise, levels = rows(1, -2, 3), rows(0.3, -0.8, 1.1), jnp.asarray([0.3])
+    noisy, network = noised(Schedule(), states, levels, noise), fixed(0.2, -0.4, 0.6)
+    plain = Dynamics(3, 1, 1).clean(network, noisy, states[:, 0], rows(0, 0, 0), levels)
+    wide = Dynamics(3, 1, 1, spread=(1.0,)).clean(network, noisy, states[:, 0], rows(0, 0, 0), levels)
+    np.testing.assert_allclose(plain, wide, rtol=1e-6)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.4, 0.8, 1.0])
+def test_what_the_network_is_shown_and_asked_for_has_unit_size(level: float) -> None:
+    """Over sequences whose distance from the first state is s: whatever the level, and however far away they are."""
+    generator = np.random.default_rng(0)
+    spread = 0.05
+    states = jnp.asarray(5 + spread * generator.normal(size=(4000, 2, 1)), jnp.float32).at[:, 0].set(5.0)
+    levels = jnp.full(len(states), level)
+    noisy = noised(Schedule(), states, levels, jnp.asarray(generator.normal(size=states.shape), jnp.float32))
+    dynamics = Dynamics(2, 1, 1, spread=(spread,))
+    seen = []
+
+    def answered(value: float) -> np.ndarray:
+        def answer(p: jax.Array, steps: jax.Array, level: jax.Array, extras: jax.Array) -> jax.Array:
+            seen.append(np.asarray(steps[:, 1, 0]))
+            return value + 0 * steps[:, :, :1]
+
+        clean = dynamics.clean(
+            StubNetwork(answer), noisy, states[:, 0], jnp.zeros((len(states), 2, 1)), levels
+        )
+        return np.asarray(clean)[:, 1, 0]
+
+    zero, one = answered(0.0), answered(1.0)
+    wanted = (np.asarray(states)[:, 1, 0] - zero) / (one - zero)
+    assert seen[0].std() == pytest.approx(1.0, abs=0.05) and abs(seen[0].mean()) < 0.05
+    assert wanted.std() == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_spread_belongs_to_each_dimension_of_velocities() -> None:
+    with pytest.raises(ConfigError, match="field: *spread"):
+        Dynamics(3, 1, 1, spread=(0.5, 0.5))
+    with pytest.raises(ConfigError, match="predicts=noise"):
+        Dynamics(3, 1, 1, spread=(0.5,), predicts="noise")
 
 
 def test_the_network_sees_noisy_states_the_first_state_everywhere_and_the_actions() -> None:

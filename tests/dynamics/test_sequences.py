@@ -8,7 +8,7 @@ import pytest
 
 from astro_rl.data import from_arrays
 from astro_rl.data.normaliser import Normaliser, fit_normaliser
-from astro_rl.dynamics.sequences import draw_sequences, sequence_data
+from astro_rl.dynamics.sequences import draw_sequences, sequence_data, spread_of
 from astro_rl.errors import DataError
 
 ROWS = (5, 2, 7)
@@ -65,3 +65,12 @@ def test_a_horizon_that_no_trajectory_holds_is_refused_with_the_one_that_fits() 
     assert (
         "L = 8" in str(refused.value) and "7 states" in str(refused.value) and "L <= 7" in str(refused.value)
     )
+
+
+def test_spread_by_hand() -> None:
+    """Rows advance by one a step in the second dimension and not at all in the first: over 4 states √((1 + 4 + 9)/3),
+    which is more than 1; a tenth of it; and next to nothing."""
+    scale = Normaliser(np.zeros(2, np.float32), np.asarray([1, 10], np.float32), np.ones(2, np.float32))
+    data = sequence_data(labelled(), scale, 4)
+    assert spread_of(data, 4) == (0.001, pytest.approx(0.1 * (14 / 3) ** 0.5, rel=1e-3))
+    assert spread_of(sequence_data(labelled(), plain(2), 4), 4) == (0.001, 1.0)

@@ -180,6 +180,20 @@ def test_the_network_sees_noisy_actions_masked_states_and_which_are_known() -> N
     np.testing.assert_allclose(found[0, :, 0], [141, 2, 163])
 
 
+def test_a_planner_of_near_places_sees_them_from_the_first_one() -> None:
+    """s = ½: known states 4 and 6 from 4 are 0 and 4; the first state itself stands beside every step."""
+
+    def digits(_: Any, steps: jax.Array, level: jax.Array, extras: jax.Array) -> jax.Array:
+        return (steps * jnp.asarray([1.0, 10.0, 100.0, 1000.0])).sum(axis=-1, keepdims=True)
+
+    planner = planner_of(3, dynamics=Dynamics(3, 1, 1, spread=(0.5,)))
+    found = planner.clean(
+        StubNetwork(digits), rows(1, 2, 3), rows(4, 5, 6), flags(1, 0, 1), one(0.5), nothing(3), one(0)
+    )
+    np.testing.assert_allclose(found[0, :, 0], [4101, 4002, 4143])
+    assert planner.init(jax.random.key(0)).network.stem.weight.shape[0] == 3 * 4
+
+
 def test_what_an_update_draws() -> None:
     planner = planner_of(2, feedback=Feedback(dropped=0.25))
     whole = jnp.zeros((4000, 2, 1))

@@ -24,7 +24,7 @@ from astro_rl.augment.settings import AstroSettings, Stage
 from astro_rl.augment.shares import held_out_split, training_part
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
-from astro_rl.dynamics.sequences import sequence_data
+from astro_rl.dynamics.sequences import sequence_data, spread_of
 from astro_rl.errors import TrainingError
 from astro_rl.planner.complete import Completer
 from astro_rl.planner.model import PlannerData
@@ -113,7 +113,9 @@ def fit(
     training, held_out = held_out_split(dataset, settings.held_out, horizon)
     part = training_part(dataset, training, settings.training_rows)
     sequences = sequence_data(part, normaliser, horizon)
-    dynamics = settings.dynamics.build(horizon, dataset.observation_dim, dataset.action_dim)
+    dynamics = settings.dynamics.build(
+        horizon, dataset.observation_dim, dataset.action_dim, spread_of(sequences, horizon)
+    )
     fitted = run_stage("dynamics", dynamics, sequences, settings, keys["dynamics"], keeper, bar)
     planner = settings.planner.build(
         dynamics, chosen.shape, chosen.shape.segment - 1 if mode == "anchored" else 0

@@ -61,13 +61,25 @@ class DynamicsSettings:
     schedule: Schedule = field(default_factory=Schedule)
     predicts: Literal["clean", "noise", "velocity"] = Dynamics.predicts
     step_weight: float = Dynamics.step_weight
+    relative: bool = True
+    """Velocities of the distance from the first state, in dimensions that stay near it (`Dynamics.spread`)."""
     batch_size: int = Dynamics.batch_size
     learning_rate: float = Dynamics.learning_rate
     warmup: int = Dynamics.warmup
+    cooldown: float = 0.5
+    """Share of the updates, the last ones, over which the rate falls to nothing."""
     average_rate: float = Dynamics.average_rate
 
-    def build(self, horizon: int, observation_dim: int, action_dim: int) -> Dynamics:
-        return Dynamics(horizon, observation_dim, action_dim, **_model_fields(self))
+    def build(
+        self, horizon: int, observation_dim: int, action_dim: int, spread: tuple[float, ...] = ()
+    ) -> Dynamics:
+        """`spread` is used where it is asked for."""
+        fields = _model_fields(self)
+        wanted = fields.pop("relative") and self.predicts == "velocity"
+        fields["cooldown"] = falling(self.steps, self.cooldown)
+        return Dynamics(
+            horizon, observation_dim, action_dim, **fields, spread=tuple(spread) if wanted else ()
+        )
 
 
 @dataclass(frozen=True)
@@ -88,11 +100,14 @@ class PlannerSettings:
     batch_size: int = Planner.batch_size
     learning_rate: float = Planner.learning_rate
     warmup: int = Planner.warmup
+    cooldown: float = 0.5
+    """Share of the updates, the last ones, over which the rate falls to nothing."""
     average_rate: float = Planner.average_rate
 
     def build(self, dynamics: Dynamics, shape: ChainShape, phase: int) -> Planner:
         fields = _model_fields(self)
         fields["steps"] = fields.pop("diffusion_steps")
+        fields["cooldown"] = falling(self.steps, self.cooldown)
         sizes = dynamics.horizon, dynamics.observation_dim, dynamics.action_dim
         return Planner(*sizes, dynamics=dynamics, shape=shape, phase=phase, **fields)
 
@@ -121,6 +136,13 @@ class AstroSettings:
                     raise ConfigError(
                         "A stage needs at least one.", field=f"{stage}.{name}", found=value, expected=">= 1"
                     )
+        for stage in ("dynamics", "planner"):
+            if not 0 <= getattr(self, stage).cooldown <= 1:
+                raise ConfigError(
+                    "The share of updates must lie in [0, 1].",
+                    field=f"{stage}.cooldown",
+                    found=getattr(self, stage).cooldown,
+                )
         if not 0 < self.held_out < 0.5:
             raise ConfigError(
                 "The share that is held out must lie in (0, 0.5).", field="held_out", found=self.held_out
@@ -165,8 +187,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         # HILP's rates need four times as many updates for the same distances (docs/results/astro.md).
         "temporal": {"steps": 20_000, "hidden": (256, 256, 256), "members": 2, "batch_size": 256,
                      "learning_rate": 1e-3, "target_rate": 0.02},
-        "dynamics": {"steps": 20_000, "net": CPU_NET, "batch_size": 64},
-        "planner": {"steps": 10_000, "net": CPU_NET, "batch_size": 64},
+        "dynamics": {"steps": 20_000, "net": CPU_NET, "batch_size": 64, "learning_rate": 2e-3},
+        "planner": {"steps": 10_000, "net": CPU_NET, "batch_size": 64, "learning_rate": 1e-3},
     },
     # Temporal distances as HILP's authors, DiT-S without patches, algorithm 2 as it stands; an accelerator and hours.
     "paper": {
@@ -236,6 +258,11 @@ def changed(record: Any, changes: Mapping[str, Any], path: str = "") -> Any:
 
 def _near(here: str, path: str, known: list[str]) -> str | None:
     return near_match(here, [f"{path}{name}" for name in known])
+
+
+def falling(steps: int, share: float) -> tuple[int, int] | None:
+    """The updates between which a rate falls, for a share of all of them."""
+    return (steps - round(share * steps), steps) if share > 0 else None
 
 
 def _model_fields(settings: Any) -> dict[str, Any]:

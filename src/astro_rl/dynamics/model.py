@@ -7,6 +7,12 @@ whose errors are amplified without bound where little signal is left. `clean` an
 `velocity` with what is missing from the noisy one, τ̃ = √ᾱ τ_t + √(1−ᾱ) v, so that where little noise is left little can
 go wrong.
 
+A sequence of seconds covers little of a large place, and a network that answers with places is as inexact as the place
+is large. So where a dimension stays near its first value (`spread` below 1, its root mean square distance from there),
+velocities are of the distance from the first state, in units of that spread; with x' = τ − s₀ and noise unchanged,
+
+    x̃' = √ᾱ s² / n² · x'_t + s √(1−ᾱ) / n · v,   n² = ᾱ s² + 1 − ᾱ,   which at s = 1 is the velocity above.
+
 Our addition (`step_weight`): the change from one state to the next is regressed too, each dimension in units
 of its own typical step. Downstream learners see transitions, not sequences: an error that is small against a
 maze can be large against a step.
@@ -25,6 +31,7 @@ from jaxtyping import Array, Float, Int, Key
 from astro_rl.diffusion.sampling import Sampler, sample
 from astro_rl.diffusion.schedule import Schedule, clean_from_noise, noised
 from astro_rl.dynamics.sequences import SequenceData, draw_sequences
+from astro_rl.errors import ConfigError
 from astro_rl.nets.dit import DiT, DiTConfig
 from astro_rl.training.optimise import adamw, copied, descend, init_optimiser, settled
 
@@ -53,7 +60,21 @@ class Dynamics:
     batch_size: int = 64
     learning_rate: float = 3e-4
     warmup: int = 500
+    cooldown: tuple[int, int] | None = None
+    """Updates between which the rate falls to nothing."""
     average_rate: float = 0.002
+    spread: tuple[float, ...] = ()
+    """How far each dimension gets from its first value within the horizon; from 1 on it is taken as it is. Empty: all
+    are."""
+
+    def __post_init__(self) -> None:
+        if self.spread and (len(self.spread) != self.observation_dim or self.predicts != "velocity"):
+            raise ConfigError(
+                "A spread belongs to each dimension of a model that answers with velocities.",
+                field="spread",
+                found=f"{len(self.spread)} numbers, predicts={self.predicts}",
+                expected=f"{self.observation_dim} numbers, or none",
+            )
 
     def init(self, key: Key[Array, ""]) -> DynamicsState:
         features = 2 * self.observation_dim + self.action_dim
@@ -102,17 +123,35 @@ class Dynamics:
         level: Float[Array, "batch"],
     ) -> Float[Array, "batch horizon obs"]:
         """τ̃ˢ, the clean sequence; its first state is the given one, not a prediction."""
-        given = noisy.at[:, 0].set(first)
         beside = jnp.broadcast_to(first[:, None, :], noisy.shape)
-        answer = network(
-            jnp.concatenate([given, beside, actions], axis=-1), level, jnp.zeros((len(level), 1))
-        )
+
+        def answered(seen: Float[Array, "batch horizon obs"]) -> Float[Array, "batch horizon obs"]:
+            return network(
+                jnp.concatenate([seen, beside, actions], axis=-1), level, jnp.zeros((len(level), 1))
+            )
+
+        if self.predicts == "velocity":
+            signal = self.schedule.alpha_bar(level)[:, None, None]
+            spread, origin = self.measure(first)
+            size = jnp.sqrt(signal * jnp.square(spread) + 1 - signal)
+            moved = (noisy - jnp.sqrt(signal) * origin).at[:, 0].set(first - origin[:, 0])
+            answer = spread * jnp.sqrt(1 - signal) / size * answered(moved / size)
+            return (
+                (origin + jnp.sqrt(signal) * jnp.square(spread / size) * moved + answer).at[:, 0].set(first)
+            )
+        given = noisy.at[:, 0].set(first)
+        answer = answered(given)
         if self.predicts == "noise":
             answer = clean_from_noise(self.schedule, given, level, answer)
-        elif self.predicts == "velocity":
-            signal = self.schedule.alpha_bar(level)[:, None, None]
-            answer = jnp.sqrt(signal) * given + jnp.sqrt(1 - signal) * answer
         return answer.at[:, 0].set(first)
+
+    def measure(
+        self, first: Float[Array, "batch obs"]
+    ) -> tuple[Float[Array, "obs"], Float[Array, "batch 1 obs"]]:
+        """(s, origin): states are seen as (τ − origin) / s. The first state is the origin where s < 1."""
+        spread = jnp.asarray(self.spread or (1.0,) * self.observation_dim, first.dtype)
+        near = spread < 1
+        return jnp.where(near, spread, 1.0), jnp.where(near, first, 0.0)[:, None, :]
 
     def rollout(
         self,
@@ -134,4 +173,4 @@ class Dynamics:
         return sample(self.schedule, predict, noise, walk_key, steps=steps, sampler=sampler)
 
     def _optimiser(self) -> optax.GradientTransformation:
-        return adamw(self.learning_rate, warmup=self.warmup, decay=1e-4, clip=1.0)
+        return adamw(self.learning_rate, warmup=self.warmup, cooldown=self.cooldown, decay=1e-4, clip=1.0)

@@ -64,3 +64,22 @@ def sequences_at(
 ) -> tuple[Float[Array, "batch horizon obs"], Float[Array, "batch horizon act"]]:
     rows = starts[:, None] + jnp.arange(horizon)
     return data.observations[rows], data.actions[rows].at[:, -1].set(0.0)
+
+
+SAMPLED = 4096
+NARROWEST = 1e-3
+"""A dimension that hardly moves is not blown up any further."""
+
+
+def spread_of(data: SequenceData, horizon: int) -> tuple[float, ...]:
+    """How far each dimension gets from its first value, root mean square over the horizon: `Dynamics.spread`."""
+    starts = np.asarray(data.starts)
+    starts = starts[np.linspace(0, len(starts) - 1, min(SAMPLED, len(starts))).round().astype(np.int64)]
+    observations = np.asarray(data.observations)
+    squared = np.zeros(observations.shape[1])
+    for step in range(1, horizon):
+        away = observations[starts + step] - observations[starts]
+        squared += np.square(away, dtype=np.float64).mean(axis=0)
+    spread = np.sqrt(squared / (horizon - 1))
+    # Few digits: they travel through a JSON file and come back as they were.
+    return tuple(float(f"{value:.4g}") for value in np.clip(spread, NARROWEST, 1.0))

@@ -86,6 +86,8 @@ class Planner:
     batch_size: int = 64
     learning_rate: float = 3e-4
     warmup: int = 500
+    cooldown: tuple[int, int] | None = None
+    """Updates between which the rate falls to nothing."""
     average_rate: float = 0.002
 
     def __post_init__(self) -> None:
@@ -101,7 +103,7 @@ class Planner:
             )
 
     def init(self, key: Key[Array, ""]) -> PlannerState:
-        features = self.action_dim + self.observation_dim + 1
+        features = self.action_dim + self.observation_dim * (2 if self.dynamics.spread else 1) + 1
         features += self.feedback.step_channels(self.observation_dim)
         network = DiT.init(key, self.net, features, self.action_dim, extras=2)
         return PlannerState(
@@ -204,12 +206,18 @@ class Planner:
     ) -> Float[Array, "batch horizon act"]:
         """τ̃ᵃ. What `states` holds where nothing is known is not looked at."""
         whole, each = self.feedback.shown(deviation, present)
-        masked = jnp.where(known[..., None], states, 0.0)
         flag = known[..., None].astype(states.dtype)
-        return network(jnp.concatenate([noisy, masked, flag, each], axis=-1), level, whole)
+        if not self.dynamics.spread:
+            masked = jnp.where(known[..., None], states, 0.0)
+            return network(jnp.concatenate([noisy, masked, flag, each], axis=-1), level, whole)
+        # Actions follow from differences between states: seen from the first one, in units of what is covered here.
+        spread, origin = self.dynamics.measure(states[:, 0])
+        masked = jnp.where(known[..., None], (states - origin) / spread, 0.0)
+        beside = jnp.broadcast_to(states[:, :1], states.shape)
+        return network(jnp.concatenate([noisy, masked, flag, each, beside], axis=-1), level, whole)
 
     def _optimiser(self) -> optax.GradientTransformation:
-        return adamw(self.learning_rate, warmup=self.warmup, decay=1e-4, clip=1.0)
+        return adamw(self.learning_rate, warmup=self.warmup, cooldown=self.cooldown, decay=1e-4, clip=1.0)
 
 
 def _nothing(states: Float[Array, "batch horizon obs"]) -> Deviation:

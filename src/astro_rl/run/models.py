@@ -49,6 +49,7 @@ def save_models(models: FittedModels, folder: str | Path) -> Path:
             "why": models.why,
             "horizon": models.dynamics.horizon,
             "phase": models.planner.phase,
+            "spread": list(models.dynamics.spread),
             "observation_dim": models.dynamics.observation_dim,
             "action_dim": models.dynamics.action_dim,
             "discount": models.temporal.discount,
@@ -97,7 +98,9 @@ def _filled(saved: dict[str, Any], path: Path) -> FittedModels:
     shape = ChainShape(**saved["shape"])
     normaliser = Normaliser(**{name: np.asarray(v, np.float32) for name, v in saved["normaliser"].items()})
     learner = settings.temporal.build(saved["discount"])
-    dynamics = settings.dynamics.build(saved["horizon"], saved["observation_dim"], saved["action_dim"])
+    dynamics = settings.dynamics.build(
+        saved["horizon"], saved["observation_dim"], saved["action_dim"], tuple(saved["spread"])
+    )
     planner = settings.planner.build(dynamics, shape, saved["phase"])
     key = jax.random.key(0)
 

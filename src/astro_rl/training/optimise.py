@@ -13,10 +13,22 @@ Network = TypeVar("Network")
 
 
 def adamw(
-    rate: float, *, warmup: int = 0, decay: float = 0.0, clip: float | None = None
+    rate: float,
+    *,
+    warmup: int = 0,
+    cooldown: tuple[int, int] | None = None,
+    decay: float = 0.0,
+    clip: float | None = None,
 ) -> optax.GradientTransformation:
-    """AdamW with a linear warm-up and clipping by global norm, where asked for."""
-    schedule: Any = optax.linear_schedule(0.0, rate, warmup) if warmup else rate
+    """AdamW with a linear warm-up, a rate that falls linearly to nothing between two updates, and clipping by global
+    norm, where asked for."""
+    rising: Any = optax.linear_schedule(0.0, rate, warmup) if warmup else optax.constant_schedule(rate)
+    first, last = cooldown or (0, 0)
+    falling: Any = optax.linear_schedule(1.0, 0.0, max(last - first, 1), first)
+
+    def schedule(count: Any) -> Any:
+        return rising(count) if cooldown is None else rising(count) * falling(count)
+
     steps = [optax.adamw(schedule, weight_decay=decay)]
     return optax.chain(*([optax.clip_by_global_norm(clip)] if clip is not None else []), *steps)
 
