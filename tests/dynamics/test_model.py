@@ -132,7 +132,7 @@ def test_what_the_network_is_shown_and_asked_for_has_unit_size(level: float) -> 
 
 
 def test_a_spread_belongs_to_each_dimension_of_velocities() -> None:
-    with pytest.raises(ConfigError, match="field: *spread"):
+    with pytest.raises(ConfigError, match=r"field: *spread"):
         Dynamics(3, 1, 1, spread=(0.5, 0.5))
     with pytest.raises(ConfigError, match="predicts=noise"):
         Dynamics(3, 1, 1, spread=(0.5,), predicts="noise")
