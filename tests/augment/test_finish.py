@@ -220,3 +220,25 @@ def test_weights_by_hand() -> None:
     assert found.tolist() == [1.0, 1.0, 0.5, 0.25]
     exact = dataclasses.replace(LIMITS, deviation=(0.0,) * len(LEVELS))
     assert weights(np.asarray([0.0]), exact).tolist() == [1.0], "as good as real data, whatever the scale"
+
+
+def test_generated_rows_get_the_simulators_state_that_their_observations_tell() -> None:
+    """A point: qpos is the place, and at rest. Recorded rows keep the recording's numbers, to the last digit."""
+    plane = np.random.default_rng(0).uniform(0, 20, (20, 2))
+    dataset = from_arrays(
+        plane.astype(np.float32),
+        np.zeros((20, 2), np.float32),
+        offsets=[0, 8, 20],
+        extras={"qpos": plane, "qvel": np.full((20, 2), 0.25)},
+    )
+    generated = np.asarray([[0.0, 0.0], [3.0, 4.0], [5.0, 6.0], [0.0, 0.0], [0.0, 0.0]])
+    laid = laid_on(dataset, (2, 10), generated)
+    made = finisher_of(dataset, task=get_task("pointmaze-medium-stitch")).finish(laid, STATISTIC)
+    known = laid.source_rows >= 0
+    np.testing.assert_array_equal(made.extras["qpos"][known], plane[laid.source_rows[known]])
+    assert (made.extras["qvel"][known] == 0.25).all()
+    np.testing.assert_allclose(made.extras["qpos"][~known], laid.observations[~known])
+    assert (made.extras["qvel"][~known] == 0).all()
+
+    without = finisher_of(dataset).finish(laid, STATISTIC)
+    assert "qpos" not in without.extras, "without a task nobody knows what an observation means"

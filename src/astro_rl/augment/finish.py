@@ -15,6 +15,7 @@ from astro_rl.data.build import from_arrays
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
 from astro_rl.tasks.relabel import relabel
+from astro_rl.tasks.states import StateMap
 from astro_rl.tasks.task import SuccessTiming, Task
 from astro_rl.tasks.valid import project
 
@@ -22,6 +23,8 @@ CHUNK_ROWS = 1 << 18
 LINEAGE_COLUMNS = ("source_trajectory", "source_step", "deviation", "filter_statistic", "weight")
 """Extra columns of augmented data; those of a trajectory are repeated on each of its rows, so that any format holds
 them."""
+
+STATE_COLUMNS = ("qpos", "qvel")
 
 Projection = Callable[[np.ndarray], np.ndarray]
 
@@ -82,7 +85,7 @@ class Finisher:
             rewards=rewards,
             terminated=terminated,
             truncated=truncated,
-            extras=self._lineage(laid, statistic),
+            extras=self._lineage(laid, statistic) | self._simulator_state(laid),
         )
         if self.task is None:
             return made
@@ -112,6 +115,21 @@ class Finisher:
                 laid.observations[rows + 1],
             )
         return rewards, terminated
+
+    def _simulator_state(self, laid: Laid) -> dict[str, np.ndarray]:
+        """qpos and qvel where the source has them and observations tell them: OGBench's own labelling of goals reads
+        them. Rows that are the source's keep its own."""
+        source = {name: self.dataset.extras[name] for name in STATE_COLUMNS if name in self.dataset.extras}
+        if len(source) < len(STATE_COLUMNS) or self.task is None or not isinstance(self.task.state, StateMap):
+            return {}
+        rows = np.maximum(laid.source_rows, 0)
+        same = (laid.source_rows >= 0) & (self.dataset.observations[rows] == laid.observations).all(axis=1)
+        qpos, qvel = self.task.state.to_qpos_qvel(laid.observations)
+        told: dict[str, np.ndarray] = {"qpos": qpos, "qvel": qvel}
+        return {
+            name: np.where(same[:, None], column[rows], told[name]).astype(column.dtype)
+            for name, column in source.items()
+        }
 
     def _lineage(self, laid: Laid, statistic: np.ndarray) -> dict[str, np.ndarray]:
         known = laid.source_rows >= 0

@@ -1,4 +1,4 @@
-"""`astro-rl data`: inspect, make, fetch, convert and list datasets."""
+"""`astro-rl data`: inspect, make, fetch, convert, merge and list datasets."""
 
 from __future__ import annotations
 
@@ -198,6 +198,41 @@ class Convert:
 
 
 @dataclass(frozen=True)
+class Merge:
+    """Put datasets into one, such as recorded and augmented data, for training code that reads one file.
+
+    Columns that only some of them have are left out, and named.
+    """
+
+    sources: Positional[tuple[Path, ...]]
+    """The datasets, in order."""
+    out: Path
+    """Where to write: NAME.astro is a store, NAME.npz an OGBench file, NAME.hdf5 plain HDF5."""
+    task: str | None = None
+    """Give all of them this task's rewards and ends."""
+    format: FormatName | None = None
+    """How to write. Default: told from the destination's suffix."""
+    overwrite: bool = False
+    """Replace the destination if it is there already."""
+
+    def run(self) -> int:
+        from astro_rl.data import load, save
+        from astro_rl.data.join import merged
+        from astro_rl.tasks import get_task, relabel
+
+        datasets = [load(path) for path in self.sources]
+        if self.task is not None:
+            task = get_task(self.task)
+            datasets = [relabel(dataset, task) for dataset in datasets]
+        whole, dropped = merged(datasets)
+        save(whole, self.out, format=self.format, overwrite=self.overwrite)
+        print(f"{self.out}: {whole.n_trajectories:,} trajectories, {whole.n_transitions:,} transitions")
+        if dropped:
+            print(f"left out, not in all of them: {', '.join(dropped)}")
+        return 0
+
+
+@dataclass(frozen=True)
 class List:
     """List the datasets known by name, and how each is to be had."""
 
@@ -239,13 +274,14 @@ class List:
 
 @dataclass(frozen=True)
 class Data:
-    """Datasets: inspect, make, fetch, convert, list."""
+    """Datasets: inspect, make, fetch, convert, merge, list."""
 
     command: Annotated[
         Annotated[Inspect, subcommand("inspect", prefix_name=False)]
         | Annotated[Make, subcommand("make", prefix_name=False)]
         | Annotated[Fetch, subcommand("fetch", prefix_name=False)]
         | Annotated[Convert, subcommand("convert", prefix_name=False)]
+        | Annotated[Merge, subcommand("merge", prefix_name=False)]
         | Annotated[List, subcommand("list", prefix_name=False)],
         tyro.conf.arg(name=""),
     ]

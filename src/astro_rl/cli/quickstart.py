@@ -15,8 +15,8 @@ STEPS, SEEDS, EVALUATION_EPISODES = 60_000, (0, 1, 2), 20
 NET = {"width": 64, "depth": 3, "heads": 4, "patch": 6, "step_width": 64}
 MODELS = {
     "temporal": {"steps": 8_000, "hidden": (128, 128, 128), "members": 1, "batch_size": 256},
-    "dynamics": {"steps": 4_000, "net": NET, "batch_size": 64, "learning_rate": 1e-3, "average_rate": 0.005},
-    "planner": {"steps": 3_000, "net": NET, "batch_size": 64, "learning_rate": 1e-3, "average_rate": 0.005},
+    "dynamics": {"steps": 4_000, "net": NET, "batch_size": 64, "average_rate": 0.005},
+    "planner": {"steps": 3_000, "net": NET, "batch_size": 64, "average_rate": 0.005},
 }
 LEARNER = {"hidden": (64, 64), "batch_size": 256, "learning_rate": 1e-3}
 

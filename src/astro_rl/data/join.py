@@ -38,6 +38,34 @@ def joined(datasets: Sequence[Dataset], *, info: Mapping[str, Any] | None = None
     return dataset_of(columns, offsets, dict(first.info if info is None else info))
 
 
+def merged(datasets: Sequence[Dataset]) -> tuple[Dataset, tuple[str, ...]]:
+    """All trajectories of datasets whose columns need not be the same, and the columns that were left out because
+    only some have them. Recorded and augmented data together, for training code that reads one file."""
+    if not datasets:
+        raise DataError("Nothing to merge.", expected="at least one dataset")
+    every = [set(dataset.columns()) for dataset in datasets]
+    shared = set.intersection(*every)
+    for name in sorted(shared):
+        widths = {dataset.columns()[name].shape[1:] for dataset in datasets}
+        if len(widths) > 1:
+            raise DataError(
+                "Datasets of different environments cannot be merged.",
+                field=name,
+                found="rows of " + " and ".join(str(width[0] if width else 1) for width in sorted(widths)),
+            )
+    parts = [
+        dataset_of(
+            {name: column for name, column in dataset.columns().items() if name in shared},
+            dataset.offsets,
+            {},
+        )
+        for dataset in datasets
+    ]
+    sources = [{"trajectories": len(part), "transitions": part.n_transitions} for part in datasets]
+    dropped = tuple(sorted(set.union(*every) - shared))
+    return joined(parts, info={"merged": sources}), dropped
+
+
 def trajectories_for(lengths: Int[np.ndarray, "trajectories"], transitions: int) -> int:
     """How many of the first trajectories it takes to hold at least so many transitions; all, if they do not."""
     return min(int(np.searchsorted(np.cumsum(lengths), transitions)) + 1, len(lengths))
