@@ -65,6 +65,10 @@ class Arguments:
     variants: tuple[Variant, ...] = ("mb", "reg", "sc", "astro")
     seeds: tuple[int, ...] = (0, 1)
     plan_steps: tuple[int, ...] = (1, 2, 5, 10, 20)
+    updates: int | None = None
+    """Of each planner. Default: what the common models were fitted with."""
+    refine: int = 0
+    """Steps downhill on δ when sampling. 0: algorithm 2 as it stands, so that planners are compared by themselves."""
     transitions: int = 20_000
     rows: int = 1000
     workers: int | None = None
@@ -73,7 +77,13 @@ class Arguments:
 def main(arguments: Arguments) -> None:
     dataset, task = load(arguments.data), get_task(arguments.task)
     models = common_models(dataset, task, arguments)
-    settings = models.settings
+    settings = changed(
+        models.settings,
+        {
+            "generate.sampling.refine": arguments.refine,
+            "planner.steps": arguments.updates or models.settings.planner.steps,
+        },
+    )
     training, held_out = held_out_split(dataset, settings.held_out, models.dynamics.horizon)
     part = training_part(dataset, training, settings.training_rows)
     sequences = sequence_data(part, models.normaliser, models.dynamics.horizon)
@@ -105,6 +115,7 @@ def main(arguments: Arguments) -> None:
                 "variant": name,
                 "seed": seed,
                 "updates": own.planner.steps,
+                "refine": arguments.refine,
                 "seconds": round(seconds, 1),
                 "held_out": held_out_errors(variant, dataset.select(held_out), arguments.plan_steps),
                 "stitched": on_chains(

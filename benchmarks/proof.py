@@ -28,6 +28,7 @@ from astro_rl.augment.fitting import Bar, fit
 from astro_rl.augment.generate import Generator
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.settings import changed, settings_for
+from astro_rl.augment.verdicts import largest_jumps
 from astro_rl.cli.train import parse_settings
 from astro_rl.data import Dataset, load
 from astro_rl.data.join import joined, trajectories_for
@@ -128,7 +129,8 @@ def build(
             latents=latents,
         )
     generator = Generator(models, dataset, settings, task=task, seed=arguments.seed, latents=latents)
-    limits, parts, missing, number = generator.finisher.limits, [], arguments.transitions, 0
+    jump, jump_xy = largest_jumps(generator.finisher.limits, settings)
+    parts, missing, number = [], arguments.transitions, 0
     while missing > 0:
         found = generator.batch(number)
         part = complete_in_simulator(
@@ -136,8 +138,8 @@ def build(
             task,
             models.shape,
             found.starts,
-            jump=limits.at("jump", settings.jump_quantile),
-            jump_xy=None if limits.jump_xy is None else limits.at("jump_xy", settings.jump_quantile),
+            jump=jump,
+            jump_xy=jump_xy,
             seed=arguments.seed + number,
             workers=arguments.workers,
         )

@@ -18,7 +18,7 @@ from astro_rl.augment.check import (
 from astro_rl.augment.jobs import Completions
 from astro_rl.augment.limits import LEVELS, Mode, RealLimits, quantiles
 from astro_rl.augment.options import GenerateSettings
-from astro_rl.augment.verdicts import CUT, DEVIATES, KEPT, MISSTEPS, NOT_FINITE, judge
+from astro_rl.augment.verdicts import CUT, DEVIATES, KEPT, MISSTEPS, NOT_FINITE, judge, largest_jumps
 from astro_rl.data import from_arrays
 from astro_rl.data.normaliser import fit_normaliser
 from astro_rl.errors import ConfigError, DataError
@@ -185,7 +185,9 @@ def test_limits_survive_json(jump_xy: float | None) -> None:
 
 def test_verdicts_by_hand() -> None:
     """Limits at their quantiles: δ 3, step error 30, jump 300, in the plane 5."""
-    settings = GenerateSettings(deviation_quantile=0.5, step_quantile=0.5, jump_quantile=0.5)
+    settings = GenerateSettings(
+        deviation_quantile=0.5, step_quantile=0.5, jump_quantile=0.5, jump_most=1000.0
+    )
     cases = {
         (3.0, 30.0, 300.0, 5.0): KEPT,
         (3.0, 30.0, 301.0, 5.0): CUT,
@@ -200,7 +202,22 @@ def test_verdicts_by_hand() -> None:
 
 def test_a_rollout_is_never_cut_and_no_plane_cuts_nothing() -> None:
     one = Errors(column(1), column(1), column(301), column(99))
-    settings: dict[str, Any] = {"deviation_quantile": 0.5, "step_quantile": 0.5, "jump_quantile": 0.5}
+    settings: dict[str, Any] = {
+        "deviation_quantile": 0.5,
+        "step_quantile": 0.5,
+        "jump_quantile": 0.5,
+        "jump_most": 1000.0,
+    }
     assert judge(one, limits(jump_xy=5.0), GenerateSettings(mode="rollout", **settings)).tolist() == [KEPT]
     near = one._replace(jump=column(300))
     assert judge(near, limits(jump_xy=None), GenerateSettings(**settings)).tolist() == [KEPT]
+
+
+def test_real_windows_do_not_excuse_any_miss() -> None:
+    """Limits of 300 and 5 typical steps let nothing pass that misses by more than one."""
+    settings = GenerateSettings(deviation_quantile=0.5, step_quantile=0.5, jump_quantile=0.5)
+    errors = Errors(column(1, 1, 1), column(1, 1, 1), column(0.9, 1.1, 0.9), column(0.9, 0.9, 1.1))
+    assert judge(errors, limits(jump_xy=5.0), settings).tolist() == [KEPT, CUT, CUT]
+    assert largest_jumps(limits(jump_xy=0.5), settings) == (1.0, 0.5)
+    with pytest.raises(ConfigError, match="jump_most"):
+        GenerateSettings(jump_most=0.0)

@@ -1,10 +1,13 @@
 """Moves downhill on δ, worked by hand in the world on a line, where a state is the sum of the actions before it."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from astro_rl.diffusion.schedule import Schedule
 from astro_rl.dynamics.model import Dynamics
 from astro_rl.errors import ConfigError
 from astro_rl.planner.complete import Completer, Sampling
@@ -34,6 +37,31 @@ def test_one_move_is_along_the_gradient_and_as_long_as_it_is_told() -> None:
     """States 0, a₀, a₀ + a₁; wanted 0.6 at the end alone. ∂δ/∂a₀ = ∂δ/∂a₁ = 2 (0 − 0.6), the last action has no part
     in it: g = −1.2 (1, 1, 0), rms √(2/3)·1.2, so both move by 0.1 / √(2/3) = 0.12247."""
     assert moved([0, 0, 0], [0, 9, 0.6], (1, 0, 1), 1, 0.1) == pytest.approx([0.12247, 0.12247, 0.0])
+
+
+def test_a_miss_counts_in_units_of_how_far_its_dimension_gets() -> None:
+    """Two dimensions, each moved by an action of its own, both missed by 0.3. Where one gets a tenth as far as the
+    other, its gradient is a hundred times as large."""
+    spread = (0.1, 1.0)
+
+    def sums(_: Any, steps: jax.Array, level: jax.Array, extras: jax.Array) -> jax.Array:
+        # At pure noise the clean state is the first one plus spread times the answer, where that is relative.
+        actions = jnp.roll(steps[:, :, 4:6], 1, axis=1)
+        return actions / jnp.asarray(spread)
+
+    dynamics = Dynamics(2, 2, 2, spread=spread, schedule=Schedule(final_signal=1e-9))
+    made = refined(
+        dynamics,
+        StubNetwork(sums),
+        jnp.zeros((1, 2, 2)),
+        jnp.asarray([[[0.0, 0.0], [0.3, 0.3]]]),
+        flags(1, 1),
+        jnp.zeros((1, 2, 2)),
+        steps=1,
+        rate=0.1,
+    )
+    near, far = np.asarray(made)[0, 0]
+    assert near > 0 and near / far == pytest.approx(100.0, rel=1e-2)
 
 
 def test_moves_shrink_and_stay_within_the_bounds() -> None:

@@ -32,6 +32,9 @@ class GenerateSettings:
     """The same for the error of one-step changes."""
     jump_quantile: float = 0.95
     """`anchored`: the trajectory is cut where the last generated step misses the next real state by more."""
+    jump_most: float = 1.0
+    """Typical steps. A miss that is larger is cut whatever real windows do: models that miss those by far have limits
+    that let anything pass."""
     limit_windows: int = 256
     """Real windows that limits are measured on, where the models carry none for this mode."""
     completion_batch: int = 64
@@ -45,6 +48,8 @@ class GenerateSettings:
         for name in ("deviation_quantile", "step_quantile", "jump_quantile"):
             if not 0 < getattr(self, name) <= 1:
                 raise ConfigError("A quantile lies in (0, 1].", field=name, found=getattr(self, name))
+        if not self.jump_most > 0:
+            raise ConfigError("A miss is larger than 0.", field="jump_most", found=self.jump_most)
         for name in ("limit_windows", "completion_batch", "give_up_after"):
             if getattr(self, name) < 1:
                 raise ConfigError("This has to be at least 1.", field=name, found=getattr(self, name))

@@ -22,11 +22,20 @@ def judge(errors: Errors, limits: RealLimits, settings: GenerateSettings) -> Int
     """One verdict a completion. CUT is `anchored`'s alone: what was generated stays, the junction goes."""
     verdict = np.full(len(errors.deviation), KEPT)
     if settings.mode == "anchored":
-        apart = errors.jump > limits.at("jump", settings.jump_quantile)
-        if limits.jump_xy is not None:
-            apart |= errors.jump_xy > limits.at("jump_xy", settings.jump_quantile)
+        jump, jump_xy = largest_jumps(limits, settings)
+        apart = errors.jump > jump
+        if jump_xy is not None:
+            apart |= errors.jump_xy > jump_xy
         verdict[apart] = CUT
     verdict[errors.step_error > limits.at("step_error", settings.step_quantile)] = MISSTEPS
     verdict[errors.deviation > limits.at("deviation", settings.deviation_quantile)] = DEVIATES
     verdict[~np.isfinite(errors.deviation)] = NOT_FINITE
     return verdict
+
+
+def largest_jumps(limits: RealLimits, settings: GenerateSettings) -> tuple[float, float | None]:
+    """What a junction may miss by, over all dimensions and in the plane, where there is one."""
+    jump = min(limits.at("jump", settings.jump_quantile), settings.jump_most)
+    if limits.jump_xy is None:
+        return jump, None
+    return jump, min(limits.at("jump_xy", settings.jump_quantile), settings.jump_most)

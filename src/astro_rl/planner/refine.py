@@ -5,7 +5,9 @@
 The planner is told δ and answers with a better guess, but its precision is that of one network: where a gap ends, the
 miss is the sum of what it got wrong at every step of it, and the transition from the last generated state to the
 recorded one carries all of that at once. The dynamics model knows in which direction to move; L_reg (eq. 15) uses the
-same gradient in training. Steps are in units of the action, whatever the scale of δ.
+same gradient in training. Steps are in units of the action, whatever the scale of δ. Each dimension of the miss counts
+in units of how far it gets within the horizon (`Dynamics.spread`): beside a body's posture, half a cell of a large
+maze would not count at all.
 """
 
 from __future__ import annotations
@@ -31,12 +33,13 @@ def refined(
 ) -> Float[Array, "batch horizon act"]:
     """Actions after `steps` moves. `noise` stands for τˢ_T, from which the dynamics model says where actions lead."""
     level = jnp.ones(len(states))
+    spread, _ = dynamics.measure(states[:, 0])
     counted = known.at[:, 0].set(False)[..., None]
     share = jnp.maximum(counted.sum(axis=(1, 2)), 1) * states.shape[-1]
 
     def total(tried: Float[Array, "batch horizon act"]) -> Float[Array, ""]:
         rolled = dynamics.clean(network, noise, states[:, 0], tried, level)
-        missed = jnp.where(counted, jnp.square(rolled - states), 0.0).sum(axis=(1, 2))
+        missed = jnp.where(counted, jnp.square((rolled - states) / spread), 0.0).sum(axis=(1, 2))
         # Sequences do not see one another, so the gradient of the sum is each one's own.
         return (missed / share).sum()
 
