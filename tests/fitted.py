@@ -35,6 +35,8 @@ SIZES: dict[str, Any] = {
     "planner.log_every": 20,
     "generate.search.threshold": 30.0,
     "generate.search.tolerance": 6.0,
+    # Models that learned for so short a time miss every junction by far.
+    "generate.jump_most": 1e6,
     "generate.limit_windows": 32,
     "generate.completion_batch": 32,
     "generate.rewards.hidden": (16,),

@@ -181,7 +181,8 @@ class SimulatorCompleter:
             given, known, self._normaliser.normalise(states), actions, np.zeros(len(states), np.float32)
         )
         found = errors(done, self._scale)
-        return found, judge(found, self._limits, GenerateSettings(mode="anchored"))
+        # What may be missed by is the caller's to say.
+        return found, judge(found, self._limits, GenerateSettings(mode="anchored", jump_most=float("inf")))
 
     def _record(
         self, seed: int, chains: int, filled: Filled, found: Errors, verdict: np.ndarray
