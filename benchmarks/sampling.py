@@ -13,16 +13,20 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import tyro
 from benchmarks.planner import on_chains
+from benchmarks.timing import fastest, matmul_flop, products, products_flop
 from tyro.conf import Positional
 
 from astro_rl.augment.settings import changed
 from astro_rl.augment.shares import held_out_split
 from astro_rl.cli.train import parse_settings
 from astro_rl.data import load
-from astro_rl.planner.complete import Completer
+from astro_rl.planner.complete import Completer, _complete
+from astro_rl.planner.masks import pattern
 from astro_rl.planner.metrics import completion_error
 from astro_rl.run.models import load_models
 from astro_rl.tasks import get_task
@@ -58,6 +62,7 @@ def main(arguments: Arguments) -> None:
         started = time.time()
         errors = completion_error(completer, dataset.select(held_out), models.normaliser).to_json()
         seconds = time.time() - started
+        share, rate = share_of_peak(completer)
         stitched = on_chains(
             own,
             dataset,
@@ -73,6 +78,8 @@ def main(arguments: Arguments) -> None:
             "data": arguments.data.stem,
             "sampling": dataclasses.asdict(settings.generate.sampling),
             "seconds_256_sequences": round(seconds, 3),
+            "sequences_per_second": round(rate),
+            "percent_of_peak": round(share, 1),
             "held_out": errors,
             "stitched": stitched,
         }
@@ -84,7 +91,27 @@ def main(arguments: Arguments) -> None:
             for kind, each in stitched["summary"]["kinds"].items()
             if kind in ("generated", "into gap", "out of gap")
         }
-        print(text or "as fitted", f"{seconds:.2f} s", figures, kinds, flush=True)
+        speed = f"{rate:.0f} sequences/s, {share:.0f} % of peak"
+        print(text or "as fitted", f"{seconds:.2f} s", speed, figures, kinds, flush=True)
+
+
+def share_of_peak(completer: Completer, batch: int = 64) -> tuple[float, float]:
+    """Percent of the matrix products' peak beside it, and sequences completed a second."""
+    planner = completer.planner
+    states = np.zeros((batch, completer.horizon, planner.observation_dim), np.float32)
+    known = np.tile(
+        np.asarray(pattern(planner.shape, completer.horizon, jnp.int32(planner.phase))), (batch, 1)
+    )
+    key = jax.random.key(0)
+    networks = completer.planner_network, completer.dynamics_network
+    # What is static is bound; the rest is traced.
+    flop = matmul_flop(
+        lambda *given: _complete(planner, completer.sampling, *networks, *given), key, states, known
+    )
+    works = {"complete": lambda: completer.complete(key, states, known), "products": products(1)}
+    seconds = fastest(works)
+    peak = products_flop(1) / seconds["products"]
+    return 100 * flop / seconds["complete"] / peak, batch / seconds["complete"]
 
 
 if __name__ == "__main__":
