@@ -7,9 +7,10 @@ from pathlib import Path
 
 from astro_rl.cli.output import bar
 
-TASK = "pointmaze-medium-stitch-task3"
+TASK = "pointmaze-medium-stitch-task1"
+"""Of this maze's five goals one of the two on which the baseline neither always nor never arrives (docs/results/astro.md)."""
 EPISODES, TRANSITIONS = 1_000, 100_000
-STEPS, SEEDS, EVALUATION_EPISODES = 60_000, (0, 1, 2), 20
+STEPS, SEEDS, EVALUATION_EPISODES = 100_000, (0, 1, 2), 20
 
 # Small and quick: a plane has two coordinates, and all of it has to fit into ten minutes on two cores.
 NET = {"width": 64, "depth": 3, "heads": 4, "patch": 6, "step_width": 64}
