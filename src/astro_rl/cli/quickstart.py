@@ -8,7 +8,7 @@ from pathlib import Path
 from astro_rl.cli.output import bar
 
 TASK = "pointmaze-medium-stitch-task1"
-"""Of this maze's five goals one of the two on which the baseline neither always nor never arrives (docs/results/astro.md)."""
+"""One of the two goals of this maze on which the baseline neither always nor never arrives (docs/results/astro.md)."""
 EPISODES, TRANSITIONS = 1_000, 100_000
 STEPS, SEEDS, EVALUATION_EPISODES = 100_000, (0, 1, 2), 20
 
