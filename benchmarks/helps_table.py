@@ -1,4 +1,4 @@
-"""The table of `benchmarks.helps` from its records: `python -m benchmarks.helps_table helps.jsonl [--original original]`.
+"""The table of `benchmarks.helps` from its records: `python -m benchmarks.helps_table helps.jsonl`.
 
 Mean ± std and IQM with its 95 % interval over seeds; the difference to the original arm seed by seed, over the seeds
 that both have, with a bootstrap interval.
