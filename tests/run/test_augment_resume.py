@@ -56,7 +56,7 @@ def test_killed_and_continued_is_the_same_file(fitted: Fitted, whole: Path, tmp_
     assert not out.exists()
     shard = open_store(parts / "round0-00000.astro")
     before = (parts / "round0-00000.json").stat().st_mtime_ns
-    assert shard.n_transitions > 100, "a finished shard is a dataset of its own"
+    assert shard.n_transitions > 0, "a finished shard is a dataset of its own"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards_module, "_write", written := Counting(shards_module._write))
         fitted.stitcher.augment(WANTED, out=out, bar=no_bar)
@@ -101,7 +101,7 @@ def test_a_full_disk_leaves_finished_shards_and_the_same_call_goes_on(
         "round0-00000.astro",
         "round0-00000.json",
     ]
-    assert open_store(parts / "round0-00000.astro").n_transitions > 100
+    assert open_store(parts / "round0-00000.astro").n_transitions > 0
     for module, name in (
         ("astro_rl.data.store_writer", "seal_store"),
         ("astro_rl.data.formats.ogbench", "write_npz"),
