@@ -176,7 +176,8 @@ def on_chains(
     """The search does not depend on the planner: every variant completes the same chains. Nothing is rejected here,
     so that no variant looks better for having refused its worst."""
     generate = changed(
-        settings.generate, {"deviation_quantile": 1.0, "step_quantile": 1.0, "jump_quantile": 1.0}
+        settings.generate,
+        {"deviation_quantile": 1.0, "step_quantile": 1.0, "jump_quantile": 1.0, "jump_most": 1e9},
     )
     limits = measure_limits(
         Completer(models.planner, models.planner_network, models.dynamics_network, generate.sampling),
@@ -218,6 +219,7 @@ def on_chains(
     told = {name: np.asarray(whole.extras[name])[first] for name in ("deviation",) if name in whole.extras}
     kinds = {
         kind: {
+            "rows": each["rows"],
             "contradicted": each["contradicted"],
             "xy_median_of_step": each["groups"].get("x-y", {}).get("median_of_rms_step"),
         }

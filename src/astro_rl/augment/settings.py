@@ -184,7 +184,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # Two cores, up to an hour.
     "cpu": {
-        # HILP's rates need four times as many updates for the same distances (docs/results/astro.md).
+        # HILP's rates needed about three times as many updates for the same distances (docs/results/astro.md).
         "temporal": {"steps": 20_000, "hidden": (256, 256, 256), "members": 2, "batch_size": 256,
                      "learning_rate": 1e-3, "target_rate": 0.02},
         "dynamics": {"steps": 20_000, "net": CPU_NET, "batch_size": 64, "learning_rate": 2e-3},
