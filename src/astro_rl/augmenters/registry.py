@@ -11,6 +11,9 @@ from astro_rl.augment.settings import PRESETS as ASTRO_PRESETS
 from astro_rl.augment.settings import AstroSettings, changed
 from astro_rl.augmenters.astro import ASTRO, AstroAugmenter, restore_astro
 from astro_rl.augmenters.base import Augmenter, FittedAugmenter, ReadWeights
+from astro_rl.augmenters.synther.fit import SYNTHER, SyntherAugmenter, adjusted, restore_synther
+from astro_rl.augmenters.synther.settings import PRESETS as SYNTHER_PRESETS
+from astro_rl.augmenters.synther.settings import SyntherSettings
 from astro_rl.errors import ConfigError
 from astro_rl.stitch.geometry import ChainShape
 
@@ -28,10 +31,13 @@ class Method:
     """From settings."""
     restore: Callable[[Mapping[str, Any], ReadWeights], FittedAugmenter]
     """From a saved description, which has the source's digest as well, and the weights."""
+    adjust: Callable[[Any, Mapping[str, Any]], FittedAugmenter] | None = None
+    """The same fit with other settings of generating. None: those of the fit stand."""
 
 
 METHODS: dict[str, Method] = {
     ASTRO: Method("ASTRO", AstroSettings, ASTRO_PRESETS, AstroAugmenter, restore_astro),
+    SYNTHER: Method("SynthER", SyntherSettings, SYNTHER_PRESETS, SyntherAugmenter, restore_synther, adjusted),
 }
 
 
