@@ -60,7 +60,7 @@ class SearchSettings:
     looks: int = 4_096
     """Windows of these that each chain is compared with while all of a batch are left. The fewer are left, the more
     each of them sees: the work is the same."""
-    shortlist: int = 128
+    shortlist: int = 64
     contest: int = 16
     """Of about so many that fit, drawn at random, the one with the least bias takes the place. 1: any of them, and most
     chains use up their allowance before they are long enough (docs/method/chains.md)."""
