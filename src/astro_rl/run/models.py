@@ -57,6 +57,7 @@ def save_models(models: FittedModels, folder: str | Path) -> Path:
             "limits": models.limits.as_json(),
             "normaliser": models.normaliser._asdict(),
             "settings": models.settings.as_json(),
+            **({"seeds": dict(models.seeds)} if models.seeds else {}),
         },
     )
     return path
@@ -122,6 +123,7 @@ def _filled(saved: dict[str, Any], path: Path) -> FittedModels:
         settings=settings,
         seed=saved["seed"],
         why=saved["why"],
+        seeds=saved.get("seeds", {}),
     )
 
 
