@@ -35,7 +35,7 @@ from astro_rl.stitch.gauge import Gauge, fit_gauge
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks.task import Task
 from astro_rl.temporal.model import TemporalModel, temporal_data
-from astro_rl.training.fit import fit_chunk
+from astro_rl.training.fit import Fittable, fit_chunk
 
 Report = Callable[[int, int], None]
 Bar = Callable[[str, int, str], AbstractContextManager[Report]]
@@ -46,11 +46,11 @@ Bar = Callable[[str, int, str], AbstractContextManager[Report]]
 class Keeper(Protocol):
     """What remembers a fit on the way."""
 
-    def restore(self, stage: Stage, template: Any) -> tuple[int, Any]:
+    def restore(self, stage: str, template: Any) -> tuple[int, Any]:
         """Where the stage was left, and its state; (0, None) if it has not begun."""
         ...
 
-    def keep(self, stage: Stage, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
+    def keep(self, stage: str, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
         """A chunk is done."""
         ...
 
@@ -62,10 +62,10 @@ class Keeper(Protocol):
 class Forgetful:
     """A fit in one go, in memory."""
 
-    def restore(self, stage: Stage, template: Any) -> tuple[int, Any]:
+    def restore(self, stage: str, template: Any) -> tuple[int, Any]:
         return 0, None
 
-    def keep(self, stage: Stage, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
+    def keep(self, stage: str, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
         return None
 
     def latents(self) -> Path | None:
@@ -232,22 +232,37 @@ def run_stage(
     own = getattr(settings, stage)
     init_key, fit_key = jax.random.split(key)
     state = model.init(init_key, data.observations.shape[1]) if stage == "temporal" else model.init(init_key)
+    return run_updates(stage, model, state, data, fit_key, own.steps, own.log_every, keeper, bar)
+
+
+def run_updates(
+    stage: str,
+    model: Fittable[Any, Any],
+    state: Any,
+    data: Any,
+    key: jax.Array,
+    steps: int,
+    log_every: int,
+    keeper: Keeper,
+    bar: Bar,
+) -> Any:
+    """`steps` updates from a fresh `state`, or from where the keeper has it, in compiled chunks of `log_every`."""
     step, restored = keeper.restore(stage, state)
     state = state if restored is None else restored
-    with bar(f"fitting {stage}", own.steps, "updates") as report:
-        report(step, own.steps)
-        while step < own.steps:
-            count = min(own.log_every - step % own.log_every, own.steps - step)
-            state, info = fit_chunk(model, state, data, fit_key, step, count)
+    with bar(f"fitting {stage}", steps, "updates") as report:
+        report(step, steps)
+        while step < steps:
+            count = min(log_every - step % log_every, steps - step)
+            state, info = fit_chunk(model, state, data, key, step, count)
             step += count
             metrics = {name: float(value) for name, value in info.items()}
             require_finite(stage, metrics, step)
-            keeper.keep(stage, step, state, metrics, last=step == own.steps)
-            report(step, own.steps)
+            keeper.keep(stage, step, state, metrics, last=step == steps)
+            report(step, steps)
     return state
 
 
-def require_finite(stage: Stage, metrics: Mapping[str, float], step: int) -> None:
+def require_finite(stage: str, metrics: Mapping[str, float], step: int) -> None:
     for name, value in metrics.items():
         if not np.isfinite(value):
             raise TrainingError(

@@ -58,9 +58,14 @@ class FittedModels:
 
     def digest(self) -> str:
         """SHA-256 over all weights: two fits that agree in it complete the same chains alike."""
-        columns = {
-            f"{name}{jax.tree_util.keystr(path)}": np.asarray(leaf)
-            for name, network in self.networks().items()
-            for path, leaf in jax.tree_util.tree_flatten_with_path(network)[0]
-        }
-        return digest_columns(columns)
+        return weights_digest(self.networks())
+
+
+def weights_digest(networks: Mapping[str, Any]) -> str:
+    """SHA-256 over all weights of all networks."""
+    columns = {
+        f"{name}{jax.tree_util.keystr(path)}": np.asarray(leaf)
+        for name, network in networks.items()
+        for path, leaf in jax.tree_util.tree_flatten_with_path(network)[0]
+    }
+    return digest_columns(columns)

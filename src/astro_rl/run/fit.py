@@ -23,7 +23,7 @@ import numpy as np
 from astro_rl.augment.fitting import Bar, fit, no_bar
 from astro_rl.augment.lineage import source_digest
 from astro_rl.augment.models import FittedModels
-from astro_rl.augment.settings import STAGES, AstroSettings, Stage
+from astro_rl.augment.settings import AstroSettings
 from astro_rl.data.schema import Dataset
 from astro_rl.run.checkpoints import Checkpoints
 from astro_rl.run.folder import RunFolder
@@ -83,27 +83,25 @@ class FolderKeeper:
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._saved_at = time.monotonic()
-        self._checkpoints = {
-            stage: Checkpoints(
-                folder.path / "checkpoints" / stage, note=folder.note, before_saving=folder.sync
-            )
-            for stage in STAGES
-        }
 
-    def restore(self, stage: Stage, template: Any) -> tuple[int, Any]:
-        step, state = self._checkpoints[stage].restore_latest(template)
+    def restore(self, stage: str, template: Any) -> tuple[int, Any]:
+        step, state = self._checkpoints(stage).restore_latest(template)
         self._folder.record_file(stage).truncate_after(step)
         self._saved_at = time.monotonic()
         return step, state
 
-    def keep(self, stage: Stage, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
+    def keep(self, stage: str, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
         self._folder.record_file(stage).write(step, metrics)
         if last or time.monotonic() - self._saved_at >= SAVE_SECONDS:
-            self._checkpoints[stage].save(step, state)
+            self._checkpoints(stage).save(step, state)
             self._saved_at = time.monotonic()
 
     def latents(self) -> Path | None:
         return self._folder.path / LATENTS
+
+    def _checkpoints(self, stage: str) -> Checkpoints:
+        folder = self._folder
+        return Checkpoints(folder.path / "checkpoints" / stage, note=folder.note, before_saving=folder.sync)
 
 
 def kept_latents(folder: str | Path, rows: int) -> np.ndarray | None:
