@@ -122,7 +122,7 @@ def steps_of_one(count: int = 4_000) -> Dataset:
 
 @pytest.mark.parametrize("network", ["mlp", "dit"])
 def test_what_it_generates_has_the_datas_distribution_and_dynamics(network: str) -> None:
-    steps = 1_500 if network == "mlp" else 500
+    steps = 1_500 if network == "mlp" else 400
     settings = {
         "denoiser.network": network,
         "denoiser.steps": steps,
