@@ -11,7 +11,12 @@ from astro_rl.augment.settings import PRESETS as ASTRO_PRESETS
 from astro_rl.augment.settings import AstroSettings, changed
 from astro_rl.augmenters.astro import ASTRO, AstroAugmenter, restore_astro
 from astro_rl.augmenters.base import Augmenter, FittedAugmenter, ReadWeights
-from astro_rl.augmenters.diffstitch.method import DIFFSTITCH, DiffStitch, restore_diffstitch
+from astro_rl.augmenters.diffstitch.method import (
+    DIFFSTITCH,
+    DiffStitch,
+    adjusted_diffstitch,
+    restore_diffstitch,
+)
 from astro_rl.augmenters.diffstitch.settings import PRESETS as DIFFSTITCH_PRESETS
 from astro_rl.augmenters.diffstitch.settings import DiffStitchSettings
 from astro_rl.augmenters.synther.fit import SYNTHER, SyntherAugmenter, adjusted, restore_synther
@@ -40,7 +45,14 @@ class Method:
 
 METHODS: dict[str, Method] = {
     ASTRO: Method("ASTRO", AstroSettings, ASTRO_PRESETS, AstroAugmenter, restore_astro),
-    DIFFSTITCH: Method("DiffStitch", DiffStitchSettings, DIFFSTITCH_PRESETS, DiffStitch, restore_diffstitch),
+    DIFFSTITCH: Method(
+        "DiffStitch",
+        DiffStitchSettings,
+        DIFFSTITCH_PRESETS,
+        DiffStitch,
+        restore_diffstitch,
+        adjusted_diffstitch,
+    ),
     SYNTHER: Method("SynthER", SyntherSettings, SYNTHER_PRESETS, SyntherAugmenter, restore_synther, adjusted),
 }
 

@@ -8,8 +8,10 @@ import pytest
 
 from astro_rl.augment.generate import GeneratedBatch
 from astro_rl.augmenters.base import Proposer
+from astro_rl.augmenters.diffstitch.method import FittedDiffStitch
 from astro_rl.augmenters.diffstitch.propose import FAR, REASONS, SLACK, Stitcher
 from astro_rl.augmenters.diffstitch.returns import gap_returns, returns_to_go
+from astro_rl.augmenters.registry import METHODS
 from astro_rl.data.schema import Dataset
 from astro_rl.nets.mlp import MLP
 from astro_rl.tasks import get_task
@@ -31,9 +33,8 @@ class AlwaysEnds(MLP):
 
 def stitcher(stitched: Stitched, *, task: Any = None, seed: int = 0, **changes: Any) -> Stitcher:
     """The fit's own, with other settings of `generate`."""
-    settings = stitched.fitted.settings
-    changed = dataclasses.replace(settings, generate=dataclasses.replace(settings.generate, **changes))
-    fitted = dataclasses.replace(stitched.fitted, settings=changed)
+    fitted = METHODS["diffstitch"].adjust(stitched.fitted, changes)  # type: ignore[misc]
+    assert isinstance(fitted, FittedDiffStitch)
     return fitted.propose(stitched.dataset, task=task, seed=seed)
 
 

@@ -15,6 +15,7 @@ from astro_rl.augment.fittable import checked_normaliser
 from astro_rl.augment.fitting import Bar, Forgetful, Keeper, no_bar
 from astro_rl.augment.lineage import source_digest
 from astro_rl.augment.models import weights_digest
+from astro_rl.augment.settings import changed
 from astro_rl.augment.shares import held_out_split, training_part
 from astro_rl.augmenters.base import ReadWeights
 from astro_rl.augmenters.diffstitch.fill import GapFiller
@@ -195,6 +196,12 @@ def restore_diffstitch(saved: Mapping[str, Any], weights: ReadWeights) -> Fitted
         settings=settings,
         seed=saved["seed"],
     )
+
+
+def adjusted_diffstitch(fitted: FittedDiffStitch, settings: Mapping[str, Any]) -> FittedDiffStitch:
+    """The same fit with other settings of those under `generate`, named without that word."""
+    generate = changed(fitted.settings.generate, settings)
+    return dataclasses.replace(fitted, settings=dataclasses.replace(fitted.settings, generate=generate))
 
 
 def require_room(dataset: Dataset, settings: DiffStitchSettings) -> None:
