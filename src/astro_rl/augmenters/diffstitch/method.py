@@ -157,13 +157,12 @@ class FittedDiffStitch:
         )
 
     def lineage(self) -> dict[str, Any]:
-        settings = self.settings
+        fit = self.settings.as_json()
         return {
             "columns": list(LINEAGE_COLUMNS),
-            "horizon": settings.horizon,
-            "gaps": [settings.shortest, settings.longest],
             "limits": self.limits.as_json(),
-            "generate": dataclasses.asdict(settings.generate),
+            "generate": fit.pop("generate"),
+            "fit": fit,
         }
 
     def networks(self) -> dict[str, Any]:
