@@ -8,8 +8,9 @@ every draw depends on the seed and the step alone, so that what it brings back e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -22,9 +23,10 @@ from astro_rl.augment.lineage import source_digest
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.settings import AstroSettings, Stage
 from astro_rl.augment.shares import held_out_split, training_part
+from astro_rl.augment.sharing import GIVEN, Lender
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
-from astro_rl.dynamics.sequences import sequence_data, spread_of
+from astro_rl.dynamics.sequences import SequenceData, sequence_data, spread_of
 from astro_rl.errors import TrainingError
 from astro_rl.planner.complete import Completer
 from astro_rl.planner.model import PlannerData
@@ -81,25 +83,42 @@ def fit(
     shape: ChainShape | None = None,
     task: Task | None = None,
     seed: int = 0,
+    base: FittedModels | None = None,
+    any_seed: Collection[Stage] = (),
     keeper: Keeper | None = None,
     bar: Bar = no_bar,
 ) -> FittedModels:
-    """All stages. `shape` None: chosen from the data (`stitch.auto`)."""
+    """All stages. `shape` None: chosen from the data (`stitch.auto`).
+
+    What `base`, another fit, would give unchanged is taken from it (`augment.sharing`); the keeper does not hear of
+    it. `any_seed`: stages that are taken though the base has another seed.
+    """
     keeper = keeper or Forgetful()
     normaliser = checked_normaliser(dataset)
     patch = check_fittable(dataset, settings, shape, task)
     mode, distinct = settings.generate.mode, settings.generate.search.distinct
+    source = source_digest(dataset)
+    lender = Lender(base, source, settings, seed, any_seed)
     keys = dict(
         zip(("temporal", "dynamics", "planner"), jax.random.split(jax.random.key(seed), 3), strict=True)
     )
-    temporal = fit_temporal(dataset, normaliser, settings, keys["temporal"], keeper, bar)
-    with bar("encoding", dataset.n_rows, "rows") as report:
-        latents = temporal.encode(dataset.observations, out=keeper.latents(), progress=report)
+    discount = settings.temporal.discount or discount_for(dataset)
+    taken = lender.temporal(discount)
+    temporal = taken or fit_temporal(dataset, normaliser, settings, discount, keys["temporal"], keeper, bar)
+
+    @cache
+    def latents() -> np.ndarray:
+        with bar("encoding", dataset.n_rows, "rows") as report:
+            return temporal.encode(dataset.observations, out=keeper.latents(), progress=report)
+
+    if keeper.latents() is not None and taken is None:
+        latents()  # augmentation will read them; the base's serve whoever took its ψ
     chosen = (
-        AutoShape(shape, "given")
+        AutoShape(shape, GIVEN)
         if shape is not None
-        else choose_shape(
-            latents,
+        else lender.shape(temporal)
+        or choose_shape(
+            latents(),
             dataset.offsets,
             temporal.discount,
             patch=patch,
@@ -108,50 +127,63 @@ def fit(
             seed=seed,
         )
     )
-    gauge = gauge_of(latents, dataset, chosen.shape, temporal.discount, settings, seed)
+    gauge = lender.gauge(temporal, chosen.shape) or gauge_of(
+        latents, dataset, chosen.shape, temporal.discount, settings, seed
+    )
     horizon = model_states(chosen.shape, patch, mode)
     training, held_out = held_out_split(dataset, settings.held_out, horizon)
-    part = training_part(dataset, training, settings.training_rows)
-    sequences = sequence_data(part, normaliser, horizon)
-    dynamics = settings.dynamics.build(
-        horizon, dataset.observation_dim, dataset.action_dim, spread_of(sequences, horizon)
-    )
-    fitted = run_stage("dynamics", dynamics, sequences, settings, keys["dynamics"], keeper, bar)
-    planner = settings.planner.build(
-        dynamics, chosen.shape, chosen.shape.segment - 1 if mode == "anchored" else 0
-    )
-    planned = run_stage(
-        "planner", planner, PlannerData(sequences, fitted.average), settings, keys["planner"], keeper, bar
-    )
-    completer = Completer(planner, planned.average, fitted.average, settings.generate.sampling)
-    with bar("measuring real windows", settings.generate.limit_windows, "windows") as report:
-        limits = measure_limits(
-            completer,
-            dataset,
-            normaliser,
-            chosen.shape,
-            mode,
-            windows=settings.generate.limit_windows,
-            batch=settings.generate.completion_batch,
-            seed=seed,
-            xy=None if task is None else task.xy_indices,
-            trajectories=held_out,
-            progress=report,
+
+    @cache
+    def sequences() -> SequenceData:
+        return sequence_data(training_part(dataset, training, settings.training_rows), normaliser, horizon)
+
+    lent = lender.dynamics(horizon)
+    if lent is not None:
+        dynamics, dynamics_network = lent
+    else:
+        dynamics = settings.dynamics.build(
+            horizon, dataset.observation_dim, dataset.action_dim, spread_of(sequences(), horizon)
         )
+        fitted = run_stage("dynamics", dynamics, sequences(), settings, keys["dynamics"], keeper, bar)
+        dynamics_network = fitted.average
+    phase = chosen.shape.segment - 1 if mode == "anchored" else 0
+    planner = settings.planner.build(dynamics, chosen.shape, phase)
+    planner_network = lender.planner(dynamics_network, chosen.shape, phase)
+    if planner_network is None:
+        data = PlannerData(sequences(), dynamics_network)
+        planner_network = run_stage("planner", planner, data, settings, keys["planner"], keeper, bar).average
+    xy = None if task is None else task.xy_indices
+    limits = lender.limits(planner_network, chosen.shape, xy is not None)
+    if limits is None:
+        with bar("measuring real windows", settings.generate.limit_windows, "windows") as report:
+            limits = measure_limits(
+                Completer(planner, planner_network, dynamics_network, settings.generate.sampling),
+                dataset,
+                normaliser,
+                chosen.shape,
+                mode,
+                windows=settings.generate.limit_windows,
+                batch=settings.generate.completion_batch,
+                seed=seed,
+                xy=xy,
+                trajectories=held_out,
+                progress=report,
+            )
     return FittedModels(
-        source_digest=source_digest(dataset),
+        source_digest=source,
         shape=chosen.shape,
         normaliser=normaliser,
         temporal=temporal,
         gauge=gauge,
         dynamics=dynamics,
-        dynamics_network=fitted.average,
+        dynamics_network=dynamics_network,
         planner=planner,
-        planner_network=planned.average,
+        planner_network=planner_network,
         limits=limits,
         settings=settings,
         seed=seed,
         why=chosen.why,
+        seeds=lender.seeds(),
     )
 
 
@@ -159,12 +191,12 @@ def fit_temporal(
     dataset: Dataset,
     normaliser: Normaliser,
     settings: AstroSettings,
+    discount: float,
     key: jax.Array,
     keeper: Keeper,
     bar: Bar,
 ) -> TemporalModel:
     """ψ, on all trajectories: distances are read off the whole dataset, and no limit is measured with them."""
-    discount = settings.temporal.discount or discount_for(dataset)
     learner = settings.temporal.build(discount)
     part = training_part(dataset, np.arange(len(dataset)), settings.training_rows)
     state = run_stage("temporal", learner, temporal_data(part, normaliser), settings, key, keeper, bar)
@@ -178,7 +210,7 @@ def discount_for(dataset: Dataset) -> float:
 
 
 def gauge_of(
-    latents: np.ndarray,
+    latents: Callable[[], np.ndarray],
     dataset: Dataset,
     shape: ChainShape,
     discount: float,
@@ -189,7 +221,7 @@ def gauge_of(
     if settings.calibration == "literal":
         return Gauge(discount, literal=True)
     near, far = shape.segment - 1, shape.period
-    return fit_gauge(latents, dataset.offsets, near, far, discount, np.random.default_rng([seed, 1]))
+    return fit_gauge(latents(), dataset.offsets, near, far, discount, np.random.default_rng([seed, 1]))
 
 
 def run_stage(

@@ -103,6 +103,7 @@ class FittedAstro:
             "limits": models.limits.as_json(),
             "normaliser": models.normaliser._asdict(),
             "settings": models.settings.as_json(),
+            **({"seeds": dict(models.seeds)} if models.seeds else {}),
         }
 
 
@@ -133,5 +134,6 @@ def restore_astro(saved: Mapping[str, Any], weights: ReadWeights) -> FittedAstro
             settings=settings,
             seed=saved["seed"],
             why=saved["why"],
+            seeds=saved.get("seeds", {}),
         )
     )

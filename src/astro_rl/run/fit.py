@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,18 @@ def fit_models(
     shape: ChainShape | None = None,
     task: Task | None = None,
     seed: int = 0,
+    base: FittedModels | None = None,
+    any_seed: Collection[Stage] = (),
     out: str | Path | None = None,
     bar: Bar = no_bar,
 ) -> FittedModels:
-    """Everything that augmentation needs, fitted to `dataset`. With `out`, resumable, and kept there."""
+    """Everything that augmentation needs, fitted to `dataset`. With `out`, resumable, and kept there.
+
+    What `base` would give unchanged is taken from it, `any_seed` whatever its seed (`augment.sharing`).
+    """
+    make = partial(fit, dataset, settings, shape=shape, task=task, seed=seed, base=base, any_seed=any_seed)
     if out is None:
-        return fit(dataset, settings, shape=shape, task=task, seed=seed, bar=bar)
+        return make(bar=bar)
     config = {
         "source_digest": source_digest(dataset),
         "transitions": dataset.n_transitions,
@@ -56,13 +63,14 @@ def fit_models(
         "seed": seed,
         "settings": settings.as_json(),
     }
+    if base is not None and any_seed:
+        # A base of the same seed decides nothing; one of another seed does.
+        config["taken"] = {"stages": sorted(any_seed), "models_digest": base.digest()}
     with RunFolder(out).open_or_create(config) as folder:
         place = folder.path / MODELS
         if (place / DESCRIPTION).is_file():
             return load_models(place)
-        models = fit(
-            dataset, settings, shape=shape, task=task, seed=seed, keeper=FolderKeeper(folder), bar=bar
-        )
+        models = make(keeper=FolderKeeper(folder), bar=bar)
         folder.finish_records()
         save_models(models, place)
         shutil.rmtree(folder.path / "checkpoints", ignore_errors=True)
