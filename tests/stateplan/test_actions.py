@@ -1,4 +1,4 @@
-"""Inverse dynamics (3), one-step dynamics (4) and its deviation (5), by hand; SI as a completer."""
+"""Inverse dynamics (3) by hand; SI as a completer."""
 
 import jax
 import jax.numpy as jnp
@@ -16,17 +16,12 @@ from astro_rl.stateplan.complete import StateCompleter, StateSampling
 from astro_rl.stateplan.inverse import InverseDynamics
 from astro_rl.stateplan.masks import GapMasks
 from astro_rl.stateplan.model import StatePlanner
-from astro_rl.stateplan.onestep import OneStep
 from tests.dynamics.stub_networks import PLAIN, StubNetwork, sums_of_actions, walks
 
 
 def linear(weight: object, bias: object) -> MLP:
     """A network of one layer."""
     return MLP((Linear(jnp.asarray(weight, jnp.float32), jnp.asarray(bias, jnp.float32)),), ())
-
-
-def members(*networks: MLP) -> MLP:
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *networks)
 
 
 def column(*values: float) -> jax.Array:
@@ -44,33 +39,11 @@ def test_inverse_dynamics_by_hand() -> None:
     np.testing.assert_allclose(along[0, :, 0], [1.0, 0.6, 0.0], rtol=1e-6)
 
 
-def test_one_step_dynamics_by_hand() -> None:
-    """Members 2 a and a + 1, in steps of 0.5. From 1 to 2 (two steps) with a = 1: 2 is right, 2 is right. From 0 to 1
-    with a = ½: 1 misses by 1, 1.5 by ½. Loss: (0 + 0 + 1 + ¼) / 4."""
-    onestep = OneStep(1, 1, (0.5,), members=2)
-    network = members(linear([[0.0], [2.0]], [0.0]), linear([[0.0], [1.0]], [1.0]))
-    twice = lambda *values: jnp.stack([column(*values)] * 2)  # noqa: E731
-    loss, _ = onestep.loss(network, twice(1, 0), twice(1, 0.5), twice(2, 1))
-    assert float(loss) == pytest.approx(1.25 / 4)
-    told = onestep.predict(network, column(1, 0), column(1, 0.5))
-    np.testing.assert_allclose(told[:, 0], [2.0, 0.625])
-
-
-def test_the_deviation_of_transitions_by_hand() -> None:
-    """Two dimensions in steps of 1, moved by (a, 0). 0, 0 with a = 1 is told 1, 0 and is 2, −3: 1 + 9. From there with
-    a = 0 it stays: 0."""
-    onestep = OneStep(2, 1, (1.0, 1.0), members=1)
-    network = members(linear([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0]], [0.0, 0.0]))
-    states = jnp.asarray([[[0.0, 0.0], [2.0, -3.0], [2.0, -3.0]]])
-    deviation = onestep.deviation(network, states, jnp.asarray([[[1.0], [0.0], [9.0]]]))
-    np.testing.assert_allclose(deviation, [[10.0, 0.0]])
-
-
 def test_a_typical_step_of_nothing_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"(?s)scale.*1 numbers.*2 positive"):
         InverseDynamics(2, 1, (1.0,))
     with pytest.raises(ConfigError, match="larger than 0"):
-        OneStep(1, 1, (0.0,))
+        InverseDynamics(1, 1, (0.0,))
 
 
 NET = DiTConfig(width=16, depth=1, heads=2, patch=1, step_width=8)

@@ -19,14 +19,11 @@ from astro_rl.augmenters.diffstitch.method import (
 )
 from astro_rl.augmenters.diffstitch.settings import PRESETS as DIFFSTITCH_PRESETS
 from astro_rl.augmenters.diffstitch.settings import DiffStitchSettings
-<<<<<<< HEAD
+from astro_rl.augmenters.states import PRESETS as STATES_PRESETS
+from astro_rl.augmenters.states import STATES, AstroStates, StatesSettings, restore_states
 from astro_rl.augmenters.synther.fit import SYNTHER, SyntherAugmenter, adjusted, restore_synther
 from astro_rl.augmenters.synther.settings import PRESETS as SYNTHER_PRESETS
 from astro_rl.augmenters.synther.settings import SyntherSettings
-=======
-from astro_rl.augmenters.states import PRESETS as STATES_PRESETS
-from astro_rl.augmenters.states import STATES, AstroStates, StatesSettings, restore_states
->>>>>>> main
 from astro_rl.errors import ConfigError
 from astro_rl.stitch.geometry import ChainShape
 
@@ -50,7 +47,6 @@ class Method:
 
 METHODS: dict[str, Method] = {
     ASTRO: Method("ASTRO", AstroSettings, ASTRO_PRESETS, AstroAugmenter, restore_astro),
-<<<<<<< HEAD
     DIFFSTITCH: Method(
         "DiffStitch",
         DiffStitchSettings,
@@ -60,10 +56,7 @@ METHODS: dict[str, Method] = {
         adjusted_diffstitch,
     ),
     SYNTHER: Method("SynthER", SyntherSettings, SYNTHER_PRESETS, SyntherAugmenter, restore_synther, adjusted),
-=======
-    DIFFSTITCH: Method("DiffStitch", DiffStitchSettings, DIFFSTITCH_PRESETS, DiffStitch, restore_diffstitch),
     STATES: Method("ASTRO with SI", StatesSettings, STATES_PRESETS, AstroStates, restore_states),
->>>>>>> main
 }
 
 

@@ -1,6 +1,8 @@
 """Gaps filled and judged: states between two ends, actions by inverse dynamics, and how far they contradict each other.
 
-The deviation of a gap is the largest of its transitions' (`stateplan.onestep`, (5)): the authors reject a gap for one.
+    deviation of a transition:  Σ over dimensions of (s' − f(s, a))²,  f of `dynamics.onestep`, normalised     (4)
+
+A gap's is the largest of its transitions': the authors reject a gap for one.
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from astro_rl.data.normaliser import Normaliser
+from astro_rl.dynamics.onestep import OneStep
 from astro_rl.nets.mlp import MLP
 from astro_rl.stateplan.complete import StateSampling
 from astro_rl.stateplan.fitting import StatePlan
 from astro_rl.stateplan.inverse import InverseDynamics
 from astro_rl.stateplan.masks import gap_known
 from astro_rl.stateplan.model import StatePlanner
-from astro_rl.stateplan.onestep import OneStep
 
 
 class Filled(NamedTuple):
@@ -125,4 +127,15 @@ def _judge(
     inverse: InverseDynamics, onestep: OneStep, inverse_network: MLP, onestep_network: MLP, states: Array
 ) -> tuple[Array, Array]:
     actions = inverse.along(inverse_network, states)
-    return actions, onestep.deviation(onestep_network, states, actions)
+    return actions, deviation(onestep, onestep_network, states, actions)
+
+
+def deviation(
+    onestep: OneStep,
+    network: MLP,
+    states: Float[Array, "gaps horizon obs"],
+    actions: Float[Array, "gaps horizon act"],
+) -> Float[Array, "gaps transitions"]:
+    """(4), of each of the horizon − 1 transitions."""
+    missed = onestep.misses(network, states, actions) * jnp.asarray(onestep.scale)
+    return jnp.square(missed).sum(axis=-1)

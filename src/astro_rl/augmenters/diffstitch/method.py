@@ -24,6 +24,7 @@ from astro_rl.augmenters.diffstitch.propose import Stitcher
 from astro_rl.augmenters.diffstitch.settings import DiffStitchSettings
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
+from astro_rl.dynamics.onestep import OneStep
 from astro_rl.dynamics.sequences import sequence_data
 from astro_rl.errors import DataError
 from astro_rl.nets.mlp import MLP
@@ -34,7 +35,6 @@ from astro_rl.stateplan.fitting import (
     restore_state_plan,
     transitions_of,
 )
-from astro_rl.stateplan.onestep import OneStep
 from astro_rl.tasks.relabel import check_width
 from astro_rl.tasks.task import Task
 
@@ -90,7 +90,7 @@ class DiffStitch:
             normaliser=normaliser,
             plan=plan,
             onestep=onestep,
-            onestep_network=judged.network,
+            onestep_network=judged.average,
             limits=UNMEASURED,
             settings=settings,
             seed=seed,
@@ -184,7 +184,7 @@ def restore_diffstitch(saved: Mapping[str, Any], weights: ReadWeights) -> Fitted
     normaliser = Normaliser(**{name: np.asarray(v, np.float32) for name, v in saved["normaliser"].items()})
     plan = restore_state_plan(saved, settings.state_plan(), settings.masks(), weights)
     onestep = settings.onestep.build(saved["observation_dim"], saved["action_dim"], tuple(saved["scale"]))
-    template = jax.eval_shape(lambda: onestep.init(jax.random.key(0))).network
+    template = jax.eval_shape(lambda: onestep.init(jax.random.key(0))).average
     return FittedDiffStitch(
         source_digest=saved["source_digest"],
         normaliser=normaliser,

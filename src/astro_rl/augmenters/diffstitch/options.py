@@ -27,8 +27,8 @@ class StitchSettings:
     """Of all places to stitch from, those with the lowest scores."""
     target_share: float = 0.02
     """Of all places to stitch to, those with the highest: the authors' 2 %."""
-    return_noise: float = 1.0
-    """ν, in standard deviations of the returns. 0 is the authors' strict order."""
+    return_noise: float = 0.25
+    """ν, in ranks from 0 to 1. 0 is the authors' strict order."""
     discount: float = 0.99
     """γ of the returns."""
     require_gain: bool = True

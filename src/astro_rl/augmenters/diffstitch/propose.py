@@ -19,7 +19,7 @@ from astro_rl.augmenters.diffstitch.fill import Filled, GapFiller
 from astro_rl.augmenters.diffstitch.layout import lay_stitches
 from astro_rl.augmenters.diffstitch.limits import StitchLimits
 from astro_rl.augmenters.diffstitch.options import StitchSettings
-from astro_rl.augmenters.diffstitch.returns import gap_returns, pools, returns_to_go, standardised
+from astro_rl.augmenters.diffstitch.returns import gap_returns, pools, ranks, returns_to_go
 from astro_rl.augmenters.diffstitch.similarity import Choice, choose, similarities
 from astro_rl.data.schema import Dataset
 from astro_rl.stitch.windows import window_starts
@@ -82,7 +82,7 @@ class Stitcher:
         self._targets, _ = window_starts(dataset.offsets, settings.piece)
         self._sources = self._targets + settings.piece - 1
         self._worth = returns_to_go(labelled, settings.discount)
-        self._scores = standardised(self._worth)
+        self._scores = ranks(self._worth)
         self._has_returns = labelled.rewards is not None
         # What success ends in a task is a goal; what ends without one, as the reward model says, is a fall.
         self._ends_reject = task is None

@@ -9,9 +9,9 @@ from typing import Any
 
 from astro_rl.augment.settings import changed
 from astro_rl.augmenters.diffstitch.options import StitchSettings
+from astro_rl.dynamics.onestep import OneStep
 from astro_rl.errors import ConfigError
 from astro_rl.stateplan.masks import GapMasks
-from astro_rl.stateplan.onestep import OneStep
 from astro_rl.stateplan.settings import PRESETS as STATE_PRESETS
 from astro_rl.stateplan.settings import (
     InverseSettings,
@@ -24,7 +24,7 @@ from astro_rl.stateplan.settings import (
 
 @dataclass(frozen=True)
 class OneStepSettings:
-    """`stateplan.onestep.OneStep`: the authors' has 7 members, of which 5 are used, and 4 × 200."""
+    """`dynamics.onestep.OneStep`: the authors' has 7 members, of which 5 are used, and 4 × 200."""
 
     steps: int = 10_000
     log_every: int = 500
@@ -32,7 +32,9 @@ class OneStepSettings:
     hidden: tuple[int, ...] = OneStep.hidden
     batch_size: int = OneStep.batch_size
     learning_rate: float = OneStep.learning_rate
+    warmup: int = OneStep.warmup
     cooldown: float = 0.5
+    average_rate: float = OneStep.average_rate
 
     def __post_init__(self) -> None:
         check_updates("onestep", self)
@@ -112,7 +114,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {
         "horizon": 24, "shortest": 4, "longest": 12,
         **_both("tiny"),
-        "onestep": {"steps": 400, "log_every": 200, "members": 2, "hidden": (32, 32), "batch_size": 128},
+        "onestep": {"steps": 400, "log_every": 200, "members": 2, "hidden": (32, 32), "batch_size": 128,
+                    "warmup": 20, "average_rate": 0.02},
         "generate": {"sampling": STATE_PRESETS["tiny"]["sampling"], "piece": 8, "batch": 64, "candidates": 64,
                      "completion_batch": 32, "limit_windows": 64},
     },
