@@ -73,8 +73,9 @@ def test_si_keeps_what_is_known_and_delta_is_where_its_actions_lead() -> None:
     np.testing.assert_allclose(done.actions[0, :, 0], [*taken, 0.0], atol=1e-6)
     arrived = np.cumsum(taken)
     assert done.deviation[0] == pytest.approx(((arrived[2] - 1) ** 2 + (arrived[3] - 2) ** 2) / 2, rel=1e-4)
-    rolled = jnp.asarray([0.0, *arrived])[None, :, None]
-    assert done.deviation[0] == pytest.approx(float(known_error(rolled, states, known)[0]), rel=1e-4)
+    rolled = jnp.asarray([0.0, *arrived], jnp.float32)[None, :, None]
+    judged = known_error(rolled, jnp.asarray(states), jnp.asarray(known))
+    assert done.deviation[0] == pytest.approx(float(judged[0]), rel=1e-4)
 
 
 def test_without_a_dynamics_model_there_is_no_delta() -> None:
