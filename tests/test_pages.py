@@ -27,6 +27,7 @@ RUN = (
     "docs/method/augmentation.md",
     "docs/method/diffstitch.md",
     "docs/method/ablations.md",
+    "docs/method/synther.md",
 )
 """Pages whose Python takes seconds. Other blocks would train for minutes; their names are checked below."""
 SMALLER = {

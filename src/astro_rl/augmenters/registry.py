@@ -9,7 +9,7 @@ from typing import Any
 from astro_rl.agents.settings import near_match
 from astro_rl.augment.settings import PRESETS as ASTRO_PRESETS
 from astro_rl.augment.settings import AstroSettings, changed
-from astro_rl.augmenters.astro import ASTRO, AstroAugmenter, restore_astro
+from astro_rl.augmenters.astro import ASTRO, AstroAugmenter, adjusted_astro, restore_astro
 from astro_rl.augmenters.base import Augmenter, FittedAugmenter, ReadWeights
 from astro_rl.augmenters.diffstitch.method import (
     DIFFSTITCH,
@@ -46,7 +46,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    ASTRO: Method("ASTRO", AstroSettings, ASTRO_PRESETS, AstroAugmenter, restore_astro),
+    ASTRO: Method("ASTRO", AstroSettings, ASTRO_PRESETS, AstroAugmenter, restore_astro, adjusted_astro),
     DIFFSTITCH: Method(
         "DiffStitch",
         DiffStitchSettings,
