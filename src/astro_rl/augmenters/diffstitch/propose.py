@@ -210,7 +210,8 @@ class Stitcher:
             float(self._worth[target]),
             self.settings.discount,
         )
-        return after < self._worth[source] - SLACK * max(1.0, abs(self._worth[source]))
+        before = float(self._worth[source])
+        return after < before - SLACK * max(1.0, abs(before))
 
     def _normalised(self, rows: np.ndarray) -> np.ndarray:
         states = self._filler.normaliser.normalise(np.asarray(self.dataset.observations[rows]))
