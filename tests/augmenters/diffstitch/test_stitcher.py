@@ -102,7 +102,7 @@ def test_actions_and_deviation_are_those_of_the_states_that_are_written(
         here, after = (jnp.asarray(states[rows.start + k : rows.stop + k]) for k in (0, 1))
         actions = np.clip(fitted.plan.inverse.predict(fitted.plan.inverse_network, here, after), -1, 1)
         np.testing.assert_allclose(made.actions[rows], actions, atol=1e-5)
-        told = fitted.onestep.following(fitted.onestep_network, here, jnp.asarray(made.actions[rows]))
+        told = fitted.onestep.predict(fitted.onestep_network, here, jnp.asarray(made.actions[rows]))
         worst = np.square(np.asarray(told - after)).sum(axis=1).max()
         column = made.extras["deviation"][made.offsets[number] : made.offsets[number + 1]]
         np.testing.assert_allclose(column, worst, rtol=1e-3)

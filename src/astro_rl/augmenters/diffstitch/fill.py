@@ -1,8 +1,6 @@
 """Gaps filled and judged: states between two ends, actions by inverse dynamics, and how far they contradict each other.
 
-    deviation of a transition:  Σ over dimensions of (s' − f(s, a))²,  f of `dynamics.onestep`, normalised     (4)
-
-A gap's is the largest of its transitions': the authors reject a gap for one.
+The deviation of a gap is the largest of its transitions' (`dynamics.onestep`, (5)): the authors reject a gap for one.
 """
 
 from __future__ import annotations
@@ -127,15 +125,4 @@ def _judge(
     inverse: InverseDynamics, onestep: OneStep, inverse_network: MLP, onestep_network: MLP, states: Array
 ) -> tuple[Array, Array]:
     actions = inverse.along(inverse_network, states)
-    return actions, deviation(onestep, onestep_network, states, actions)
-
-
-def deviation(
-    onestep: OneStep,
-    network: MLP,
-    states: Float[Array, "gaps horizon obs"],
-    actions: Float[Array, "gaps horizon act"],
-) -> Float[Array, "gaps transitions"]:
-    """(4), of each of the horizon − 1 transitions."""
-    missed = onestep.misses(network, states, actions) * jnp.asarray(onestep.scale)
-    return jnp.square(missed).sum(axis=-1)
+    return actions, onestep.deviation(onestep_network, states, actions)

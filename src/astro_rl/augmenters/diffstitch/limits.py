@@ -29,11 +29,11 @@ class StitchLimits:
 
     windows: int
     deviation: tuple[float, ...]
-    """(4), the largest of a gap."""
+    """(5), the largest of a gap."""
     cosine: tuple[float, ...]
-    """(7), the largest over all steps, between a continuation and the state that really came at the gap's end."""
+    """(8), the largest over all steps, between a continuation and the state that really came at the gap's end."""
     euclidean: tuple[float, ...]
-    """(8), likewise."""
+    """(9), likewise."""
 
     def at(self, name: str, quantile: float) -> float:
         if not 0 <= quantile <= 1:

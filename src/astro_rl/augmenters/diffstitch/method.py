@@ -90,7 +90,7 @@ class DiffStitch:
             normaliser=normaliser,
             plan=plan,
             onestep=onestep,
-            onestep_network=judged.average,
+            onestep_network=judged.network,
             limits=UNMEASURED,
             settings=settings,
             seed=seed,
@@ -184,7 +184,7 @@ def restore_diffstitch(saved: Mapping[str, Any], weights: ReadWeights) -> Fitted
     normaliser = Normaliser(**{name: np.asarray(v, np.float32) for name, v in saved["normaliser"].items()})
     plan = restore_state_plan(saved, settings.state_plan(), settings.masks(), weights)
     onestep = settings.onestep.build(saved["observation_dim"], saved["action_dim"], tuple(saved["scale"]))
-    template = jax.eval_shape(lambda: onestep.init(jax.random.key(0))).average
+    template = jax.eval_shape(lambda: onestep.init(jax.random.key(0))).network
     return FittedDiffStitch(
         source_digest=saved["source_digest"],
         normaliser=normaliser,

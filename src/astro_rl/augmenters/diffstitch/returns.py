@@ -1,11 +1,11 @@
 """What each state of the dataset is worth, and which states stitches lead from and to.
 
-    g_t = r_t + γ (1 − terminated_t) g_{t+1},   g beyond a recording's end = r_last / (1 − γ)                (5)
+    g_t = r_t + γ (1 − terminated_t) g_{t+1},   g beyond a recording's end = r_last / (1 − γ)                (6)
 
 A recording that was cut off is worth what it would be if its last reward went on: stopping the sum there, as the
 authors do on locomotion's thousand steps, would make every state near a fragment's end look good where steps cost 1.
 
-    score = rank of g (0 the lowest, 1 the highest, equal ones alike) + ν z,   z ~ N(0, 1), anew for each batch  (6)
+    score = rank of g (0 the lowest, 1 the highest, equal ones alike) + ν z,   z ~ N(0, 1), anew for each batch  (7)
 
 Sources are drawn from the lowest scores, targets from the highest: low to high. Where rewards are sparse nearly all g
 are equal and the few that are not would be all targets there are; the noise ν balances both pools. Ranks, because in
@@ -21,7 +21,7 @@ from astro_rl.data.schema import Dataset
 
 
 def returns_to_go(dataset: Dataset, discount: float) -> Float[np.ndarray, "rows"]:
-    """g of every row by (5); 0 everywhere without rewards. All trajectories are summed at once, from their ends."""
+    """g of every row by (6); 0 everywhere without rewards. All trajectories are summed at once, from their ends."""
     worth = np.zeros(dataset.n_rows)
     if dataset.rewards is None:
         return worth
@@ -47,7 +47,7 @@ def gap_returns(
     target_worth: float,
     discount: float,
 ) -> float:
-    """g of the state that a gap starts from: its rewards by (5), then the target's own g."""
+    """g of the state that a gap starts from: its rewards by (6), then the target's own g."""
     worth = target_worth
     for reward, ended in zip(rewards[::-1].tolist(), terminated[::-1].tolist(), strict=True):
         worth = reward + (0.0 if ended else discount * worth)
@@ -70,7 +70,7 @@ def pools(
     source_share: float,
     target_share: float,
 ) -> tuple[Int[np.ndarray, "low"], Int[np.ndarray, "high"]]:
-    """The rows of `sources` with the lowest, and of `targets` with the highest scores by (6), at least one each."""
+    """The rows of `sources` with the lowest, and of `targets` with the highest scores by (7), at least one each."""
     noisy = scores + noise
     low, high = max(1, round(source_share * len(sources))), max(1, round(target_share * len(targets)))
     lowest = np.argpartition(noisy[sources], low - 1)[:low]

@@ -2,8 +2,8 @@
 
 ŝ_1 … ŝ_{H−1} is the continuation of a source's last state, c the first state of a candidate.
 
-    sim(ŝ, c) = ⟨ŝ, c⟩ / (‖ŝ‖ ‖c‖)                          cosine, as the authors' code                   (7)
-    sim(ŝ, c) = −√( mean over dimensions of (ŝ − c)² )       euclidean                                      (8)
+    sim(ŝ, c) = ⟨ŝ, c⟩ / (‖ŝ‖ ‖c‖)                          cosine, as the authors' code                   (8)
+    sim(ŝ, c) = −√( mean over dimensions of (ŝ − c)² )       euclidean                                      (9)
 
 A candidate fits if sim reaches the threshold at any step k with shortest <= k <= longest; one that fits is drawn, and
 the step at which its sim is greatest becomes the place of the target.
@@ -35,7 +35,7 @@ def similarities(
     candidates: Float[np.ndarray, "sources candidates obs"],
     measure: Measure,
 ) -> Float[np.ndarray, "sources steps candidates"]:
-    """(7) or (8), of normalised states."""
+    """(8) or (9), of normalised states."""
     inner = continuation @ candidates.transpose(0, 2, 1)
     squares = np.square(continuation).sum(-1)[:, :, None], np.square(candidates).sum(-1)[:, None, :]
     if measure == "cosine":
