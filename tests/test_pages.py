@@ -25,6 +25,7 @@ RUN = (
     "docs/method/dynamics.md",
     "docs/method/planner.md",
     "docs/method/augmentation.md",
+    "docs/method/diffstitch.md",
     "docs/method/ablations.md",
     "docs/method/synther.md",
 )
