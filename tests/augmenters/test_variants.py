@@ -154,8 +154,11 @@ def test_sizes_of_si_are_those_of_the_dynamics_model() -> None:
     assert (plan.states.batch_size, plan.states.learning_rate) == (64, base.dynamics.learning_rate)
 
 
-def test_states_first_writes_data_as_astro_does(fitted: Fitted, tmp_path: Path) -> None:
-    """The same chains, other states and actions; saved and loaded, the same bytes."""
+def test_states_first_writes_data_as_astro_does(
+    fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same chains, other states and actions; saved and loaded, the same bytes. First weights will do for that."""
+    monkeypatch.setattr(fitting, "fit_chunk", lambda model, state, *_: (state, {"loss": np.zeros(())}))
     base, latents = fitted.stitcher.models, np.load(fitted.folder / "latents.npy")
     variant = variant_of(base, "si", fitted.dataset, plan=SMALL_PLAN, latents=latents)
     made = augment_method(variant, fitted.dataset, 60, seed=2)
