@@ -60,14 +60,16 @@ def geometry(given: Inputs) -> Part:
 def _geometry_figure(
     name: str, suffix: str, text: str, ours: GeometrySummary, theirs: GeometrySummary | None
 ) -> Figure:
-    spreads = [getattr(one, f"{name}_std") for one in (ours, theirs) if one is not None]
-    told = " and ".join(f"{spread:.3g}" for spread in spreads if spread is not None)
+    def both(part: str) -> str:
+        values = [getattr(one, f"{name}_{part}") for one in (ours, theirs) if one is not None]
+        return " and ".join("–" if value is None else f"{value:.3g}" for value in values)
+
     return Figure(
         f"geometry/{name}{suffix}",
         text,
         getattr(ours, name),
         None if theirs is None else getattr(theirs, name),
-        note=f"std over trajectories {told}" if told else "",
+        note=f"over trajectories: median {both('median')}, std {both('std')}",
     )
 
 
