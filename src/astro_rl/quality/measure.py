@@ -17,6 +17,7 @@ from astro_rl.quality.ensemble import EnsembleSettings
 from astro_rl.quality.figures import Figure, LeftOut, MeasureReport
 from astro_rl.quality.inputs import Inputs, Part
 from astro_rl.quality.parts import RealParts, marked, real_parts, require_same_widths
+from astro_rl.tasks import get_task
 from astro_rl.tasks.relabel import check_width
 from astro_rl.tasks.task import Task
 
@@ -39,7 +40,7 @@ Folders = str | Path | Sequence[str | Path]
 def measure(
     augmented: Dataset,
     *,
-    task: Task | None = None,
+    task: Task | str | None = None,
     real: Dataset | None = None,
     held_out: Dataset | None = None,
     models: FittedModels | None = None,
@@ -64,6 +65,7 @@ def measure(
     one a core, 0 this process.
     """
     _check(augmented, rows, sequences, skip)
+    task = get_task(task) if isinstance(task, str) else task
     if task is not None:
         check_width(augmented, task)
         xy = xy or task.xy_indices

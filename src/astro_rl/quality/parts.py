@@ -41,7 +41,7 @@ def real_parts(
     """`trajectories`: those of `real` that models did not learn from."""
     if held_out is not None:
         require_same_widths(held_out, real, "The held-out data")
-        return RealParts(real, real, held_out, f"{len(held_out)} trajectories that were handed in")
+        return RealParts(real, real, held_out, f"{_counted(len(held_out))} that were handed in")
     if len(real) < 2:
         raise DataError(
             "One recording alone leaves nothing to hold out.",
@@ -57,7 +57,7 @@ def real_parts(
         chosen = np.sort(np.random.default_rng(seed).choice(len(real), count, replace=False))
         why = "drawn at random"
     others = np.setdiff1d(np.arange(len(real)), chosen)
-    return RealParts(real, real.select(others), real.select(chosen), f"{len(chosen)} trajectories {why}")
+    return RealParts(real, real.select(others), real.select(chosen), f"{_counted(len(chosen))} {why}")
 
 
 def marked(augmented: Dataset, real: Dataset | None = None) -> Dataset:
@@ -117,3 +117,7 @@ def require_same_widths(data: Dataset, other: Dataset, what: str) -> None:
             found=f"observations of {data.observation_dim}, actions of {data.action_dim} numbers",
             expected=f"{other.observation_dim} and {other.action_dim}",
         )
+
+
+def _counted(recordings: int) -> str:
+    return f"{recordings:,} recording{'s' if recordings != 1 else ''}"
