@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from astro_rl.augment.lineage import require_same_source, source_digest
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.shares import held_out_split
@@ -162,7 +164,9 @@ def _parts(
             what="The fit",
             fix="name the dataset that was fitted (real=…, --real)",
         )
-        _, trajectories = held_out_split(real, models.settings.held_out, models.planner.horizon)
+        learned, kept = held_out_split(real, models.settings.held_out, models.planner.horizon)
+        # Where a single recording was long enough, it served for both.
+        trajectories = None if np.isin(kept, learned).any() else kept
     try:
         return real_parts(real, held_out=held_out, trajectories=trajectories, seed=seed), ""
     except DataError as error:

@@ -16,6 +16,8 @@ from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
 
 HELD_OUT = 0.1
+CHUNK_ROWS = 1 << 18
+"""Rows compared at once: a memory-mapped dataset is never read whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +88,11 @@ def generated_rows(augmented: Dataset, real: Dataset | None = None) -> Bool[np.n
     rows = np.asarray(real.offsets)[owner[known]] + step[known]
     if (rows >= np.asarray(real.offsets)[owner[known] + 1]).any():
         return step < 0
-    theirs, ours = np.asarray(real.observations[rows]), np.asarray(augmented.observations[known])
-    same = np.isclose(ours, theirs, rtol=1e-5, atol=1e-6).all(axis=1)
+    same = np.zeros(len(known), bool)
+    for start in range(0, len(known), CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        ours, theirs = augmented.observations[known[part]], real.observations[rows[part]]
+        same[part] = np.isclose(ours, theirs, rtol=1e-5, atol=1e-6).all(axis=1)
     if not same.any():  # `real` is not the source
         return step < 0
     generated = np.ones(augmented.n_rows, bool)
