@@ -145,7 +145,7 @@ def test_runs_are_compared_with_the_first_of_them(tmp_path: Path) -> None:
     from astro_rl.agents.presets import learner_for
     from astro_rl.run.policy import Policy, save_policy
 
-    for name, learner in (("before", "iql"), ("after", "iql"), ("other", "fql")):
+    for name, learner in (("before", "iql"), ("after", "iql"), ("other", "bc")):
         kind = learner_for(learner, preset="tiny")
         keys = jax.random.split(jax.random.key(len(name)), 2)
         states = jax.vmap(lambda key, kind=kind: kind.init(key, 2, 2))(keys)

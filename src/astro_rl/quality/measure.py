@@ -49,7 +49,7 @@ def measure(
     runs: Mapping[str, Folders] | None = None,
     xy: tuple[int, int] | None = None,
     violation: bool = False,
-    skip: Sequence[Section] = (),
+    skip: Sequence[str] = (),
     ensemble: EnsembleSettings | None = None,
     rows: int = 2000,
     sequences: int = 100,
