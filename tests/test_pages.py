@@ -20,6 +20,7 @@ RUN = (
     "docs/evaluation.md",
     "docs/tasks.md",
     "docs/making-datasets.md",
+    "docs/measuring.md",
     "docs/method/temporal.md",
     "docs/method/chains.md",
     "docs/method/dynamics.md",
