@@ -10,8 +10,8 @@ from typing import Literal
 from astro_rl.bench import paper
 from astro_rl.tasks import get_task
 
-Scores = Mapping[tuple[str, str, str], float]
-"""(task, learner, arm) to a mean over seeds, in percent."""
+Pairs = Mapping[tuple[str, str, str], tuple[float, float]]
+"""(task, learner, arm) to the original's mean and the arm's, in percent, over the same seeds."""
 Group = Literal["maze", "manipulation", "d4rl"]
 GROUPS: tuple[Group, ...] = ("maze", "manipulation", "d4rl")
 REGIMES = ("low", "moderate", "high")
@@ -50,35 +50,42 @@ def group_of(task: str) -> Group:
     return "maze" if known.xy_indices is not None else "manipulation"
 
 
-def paper_scores() -> dict[tuple[str, str, str], float]:
+def paper_pairs() -> dict[tuple[str, str, str], tuple[float, float]]:
     """Table 1: the eight OGBench tasks, and D4RL's average as one task, which is all that is printed of it."""
-    rows = [one for one in paper.FIGURES if one.table == "astro" and one.row not in ("maze", "manipulation")]
-    return {(one.row, str(one.learner), one.column): one.value for one in rows if one.row != "total"}
-
-
-def _pairs(
-    scores: Scores, arm: str, learner: str | None = None
-) -> dict[tuple[str, str], tuple[float, float]]:
-    """(task, learner) to (original, arm), where both are there."""
+    derived = ("maze", "manipulation", "total")
+    rows = [one for one in paper.FIGURES if one.table == "astro" and one.row not in derived]
+    printed = {(one.row, str(one.learner), one.column): one.value for one in rows}
     return {
-        (task, by): (scores[task, by, "original"], value)
-        for (task, by, own), value in scores.items()
-        if own == arm and learner in (None, by) and (task, by, "original") in scores
+        (task, learner, arm): (printed[task, learner, "original"], value)
+        for (task, learner, arm), value in printed.items()
+        if arm != "original"
     }
 
 
-def mean_of_cells(scores: Scores, arm: str) -> Average | None:
+def _of(pairs: Pairs, arm: str, learner: str | None = None) -> dict[str, list[tuple[float, float]]]:
+    """Task to its pairs: one a learner."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for (task, by, own), pair in pairs.items():
+        if own == arm and learner in (None, by):
+            found.setdefault(task, []).append(pair)
+    return found
+
+
+def mean_of_cells(pairs: Pairs, arm: str) -> Average | None:
     """“+32.7 %”: tasks × learners, OGBench's alone."""
-    found = [pair for (task, _), pair in _pairs(scores, arm).items() if group_of(task) != "d4rl"]
+    found = [pair for task, own in _of(pairs, arm).items() if group_of(task) != "d4rl" for pair in own]
     return _average("OGBench tasks × learners", "both", arm, found)
 
 
-def mean_of_groups(scores: Scores, arm: str, learner: str) -> Average | None:
+def mean_of_groups(pairs: Pairs, arm: str, learner: str) -> Average | None:
     """“+26.2 %” (IQL): the mean of the groups' means, so that a group weighs the same however many tasks it has."""
-    pairs = _pairs(scores, arm, learner)
-    by_group = [[pair for (task, _), pair in pairs.items() if group_of(task) == group] for group in GROUPS]
-    means = [tuple(fmean(side) for side in zip(*group, strict=True)) for group in by_group if group]
-    names = ", ".join(group for group, found in zip(GROUPS, by_group, strict=True) if found)
+    own = _of(pairs, arm, learner)
+    by_group = {
+        group: [pair for task, each in own.items() if group_of(task) == group for pair in each]
+        for group in GROUPS
+    }
+    means = [tuple(fmean(side) for side in zip(*found, strict=True)) for found in by_group.values() if found]
+    names = ", ".join(group for group, found in by_group.items() if found)
     return _average(f"mean of groups ({names})", learner, arm, means)
 
 
@@ -87,12 +94,19 @@ def regime_of(original: float) -> str:
     return "low" if original < low else "high" if original > high else "moderate"
 
 
-def regime_averages(scores: Scores, arm: str, learner: str) -> list[Average]:
-    """Tasks by what the original data scores on them: below 20, 20 to 80, above 80. All of them count."""
-    pairs = _pairs(scores, arm, learner).values()
+def regime_averages(
+    pairs: Pairs, arm: str, learner: str, originals: Mapping[str, float] | None = None
+) -> list[Average]:
+    """Tasks by what the original data scores on them: below 20, 20 to 80, above 80. All of them count. `originals`:
+    that score by task, where the pairs are over fewer seeds than it."""
+    scored = originals or {}
+    own = [
+        (regime_of(scored.get(task, pair[0])), pair)
+        for task, each in _of(pairs, arm, learner).items()
+        for pair in each
+    ]
     found = [
-        _average(regime, learner, arm, [pair for pair in pairs if regime_of(pair[0]) == regime])
-        for regime in REGIMES
+        _average(regime, learner, arm, [pair for name, pair in own if name == regime]) for regime in REGIMES
     ]
     return [average for average in found if average is not None]
 
@@ -104,9 +118,7 @@ def arms_of(names: Iterable[tuple[str, str, str]]) -> list[str]:
     return [arm for arm in known if arm in present] + [arm for arm in present if arm not in known]
 
 
-def _average(
-    name: str, learner: str, arm: str, pairs: Sequence[tuple[float, ...]]
-) -> Average | None:
+def _average(name: str, learner: str, arm: str, pairs: Sequence[tuple[float, ...]]) -> Average | None:
     if not pairs:
         return None
     return Average(

@@ -4,8 +4,8 @@
       │                                                        ├──▶ augmented ──▶ training, measurement
       └────▶ rival's fit ──────────────────────────────────────┘
 
-A cell's key is a readable name and a hash of everything that decides its result, what it needs included. Two tables that
-want the same arm find it under the same key; another setting gives another key, and nothing is ever mistaken for it.
+A cell's key is a readable name and a hash of everything that decides its result, what it needs included. Two tables
+that want the same arm find it under the same key; another setting gives another key.
 """
 
 from __future__ import annotations
@@ -288,4 +288,3 @@ def in_order(wanted: Iterable[Cell]) -> list[Cell]:
         yield cell
 
     return list(dict.fromkeys(part for cell in wanted for part in walk(cell)))
-

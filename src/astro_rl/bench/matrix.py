@@ -1,12 +1,12 @@
 """The paper's tables as sets of cells.
 
-    table1       tasks × data settings × learners                    tab:astro
-    ablation     tasks × variants of ASTRO, FQL                      tab:astro_ablation
-    geometry     selection rules                                     tab:td_geom
-    completion   variants of the planner                             tab:dyna_mse
-    selection    filter threshold, chain length: scores and seconds  tab:ablation-all (a), (b)
-    horizon      L and M/l: completion errors                        tab:ablation-all (c), (d)
-    amount       augmented data and its share of a batch             not in the paper, which gives neither
+table1       tasks × data settings × learners                    tab:astro
+ablation     tasks × variants of ASTRO, FQL                      tab:astro_ablation
+geometry     selection rules                                     tab:td_geom
+completion   variants of the planner                             tab:dyna_mse
+selection    filter threshold, chain length: scores and seconds  tab:ablation-all (a), (b)
+horizon      L and M/l: completion errors                        tab:ablation-all (c), (d)
+amount       augmented data and its share of a batch             not in the paper, which gives neither
 """
 
 from __future__ import annotations
@@ -86,7 +86,10 @@ def matrix_for(table: str, preset: str = "cpu", choice: Choice | None = None) ->
     """A table's cells. Names that mean nothing are refused here, before any work."""
     if table not in TABLES:
         raise ConfigError(
-            f"No table is called {table!r}.", found=table, expected=", ".join(TABLES), fix=near_match(table, TABLES)
+            f"No table is called {table!r}.",
+            found=table,
+            expected=", ".join(TABLES),
+            fix=near_match(table, TABLES),
         )
     wanted = choice or Choice()
     builder = _Builder(table, preset_for(preset, wanted), wanted)
@@ -214,9 +217,7 @@ class _Builder:
         elif name == "share":
             same = float(value) == self.preset.share
             label = "astro" if same else arm
-            yield from self._trained(
-                task, label, self.augmented(base), learner, share=float(value)
-            )
+            yield from self._trained(task, label, self.augmented(base), learner, share=float(value))
         else:
             amount = float(value) * self.preset.amount
             own, most = self.augmented(base), self.preset.amount
@@ -278,6 +279,4 @@ class _Builder:
                 self._refuse_unknown("learner", (learner,), LEARNERS)
         for task in self.tasks:
             for learner in self.learners:
-                learner_for(
-                    learner, preset=self.preset.learner, task=task, **self._learner_settings(learner)
-                )
+                learner_for(learner, preset=self.preset.learner, task=task, **self._learner_settings(learner))

@@ -25,9 +25,7 @@ PER_CHAINS = 10
 CALIBRATION_ROWS = 600
 
 
-def completion(
-    fitted: FittedAugmenter, dataset: Dataset, *, sequences: int, seed: int = 0
-) -> dict[str, Any]:
+def completion(fitted: FittedAugmenter, dataset: Dataset, *, sequences: int, seed: int = 0) -> dict[str, Any]:
     """MSE of τᵃ, τˢ and τˢ_m on windows of trajectories that no model was fitted to. The same windows for all arms."""
     models, completer = parts_of(fitted)
     _, held_out = held_out_split(dataset, models.settings.held_out, completer.horizon)

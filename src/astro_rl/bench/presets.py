@@ -1,4 +1,4 @@
-"""How large a matrix is: `tiny` goes through every cell in seconds, `cpu` fits two cores, `paper` is the paper's size."""
+"""How large a matrix is: `tiny` passes every cell in seconds, `cpu` fits two cores, `paper` is the paper's size."""
 
 from __future__ import annotations
 

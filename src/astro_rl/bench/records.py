@@ -140,9 +140,7 @@ def _scores(lines: list[tuple[Path, int, dict[str, Any]]]) -> tuple[Scores, ...]
             result = EvaluationResult.from_json(record["episodes"], source=file)
             episodes.append(result.episodes)
             if not np.allclose(result.scores, record["scores"]):
-                raise DataError(
-                    "A record's scores are not those of its episodes.", file=file, field=place
-                )
+                raise DataError("A record's scores are not those of its episodes.", file=file, field=place)
         for seed, score in zip(record["seeds"], record["scores"], strict=True):
             if by_seed.setdefault(seed, score) != score:
                 raise DataError(

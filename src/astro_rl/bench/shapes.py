@@ -1,8 +1,8 @@
 """Chain shapes of the paper's sweeps, as near as whole patches allow.
 
-    pieces       n changes; l and M stay, L = n·(l + M) follows
-    horizon      L changes; n stays, l = M
-    mask_ratio   M/l changes; n and l + M stay
+pieces       n changes; l and M stay, L = n·(l + M) follows
+horizon      L changes; n stays, l = M
+mask_ratio   M/l changes; n and l + M stay
 """
 
 from __future__ import annotations
