@@ -17,6 +17,8 @@ NUMERICS = (
     "dynamics",
     "diffusion",
     "planner",
+    "augment",
+    "augmenters",
 )
 FORBIDDEN_ROOMS = ("cli", "run", "envs", "collect", "evaluate", "progress")
 FORBIDDEN_PACKAGES = (

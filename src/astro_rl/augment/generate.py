@@ -144,6 +144,14 @@ class Generator:
         self._real = real_windows(dataset, known_span(shape)) if settings.chains == "regenerated" else None
         self._searches = self._needed_searches()
 
+    @property
+    def give_up_after(self) -> int:
+        return self.settings.give_up_after
+
+    @property
+    def cures(self) -> Mapping[str, str]:
+        return CURES
+
     def batch(self, number: int) -> GeneratedBatch:
         found = self._found(number)
         account = Account(
@@ -241,7 +249,9 @@ CURES = {
 """What to change, by the reason that dominates."""
 
 
-def nothing_passes(chains: Account, completions: Account, batches: int) -> DataError:
+def nothing_passes(
+    chains: Account, completions: Account, batches: int, cures: Mapping[str, str] = CURES
+) -> DataError:
     """Why a search that goes on for ever was given up."""
     account = completions if completions.proposed else chains
     what = "completed sequence" if completions.proposed else "chain"
@@ -254,5 +264,5 @@ def nothing_passes(chains: Account, completions: Account, batches: int) -> DataE
         f"No {what} passes the filter.",
         found=f"{account.proposed} proposed in {batches} batches, {account.kept} kept; {count} of them: {reason}",
         expected="at least one in that many batches (generate.give_up_after)",
-        fix=CURES.get(reason, "look at the account of rejections"),
+        fix=cures.get(reason, "look at the account of rejections"),
     )
