@@ -212,13 +212,14 @@ MEAN_Q = {"iql": (-111.17, -94.58), "fql": (-87.55, -80.49)}
 
 DISAGREEMENTS: tuple[str, ...] = (
     (
-        "The regime figures leave tasks out: IQL below 20 is humanoidmaze-large and antsoccer alone (not antmaze-giant, "
-        "0 → 0, nor cube-double, 2.4 → 2.5); IQL from 20 to 80 has no humanoidmaze-medium (29.7 → 31.4); FQL below 20 "
+        "The regime figures leave tasks out: IQL below 20 is humanoidmaze-large and antsoccer alone (not "
+        "antmaze-giant, 0 → 0, nor cube-double, 2.4 → 2.5); IQL from 20 to 80 has no humanoidmaze-medium "
+        "(29.7 → 31.4); FQL below 20 "
         "has no humanoidmaze-large (2.7 → 3.5). Each of these has a small gain. D4RL counts as one task."
     ),
     (
-        "“+32.7 %” is the mean of the eight OGBench tasks × two learners, “+26.2 %” IQL's mean of three group means, in "
-        "which the six D4RL tasks weigh as much as five mazes: two averages of one table."
+        "“+32.7 %” is the mean of the eight OGBench tasks × two learners, “+26.2 %” IQL's mean of three group means, "
+        "in which the six D4RL tasks weigh as much as five mazes: two averages of one table."
     ),
     "The horizon is 180 in its own table and 160 in the ablation, with the same error of 0.657.",
     "Selecting 10 chains at the default takes 4.5 s in one half of the ablation and 6.5 s in the other.",

@@ -110,10 +110,7 @@ def horizon_table(records: Records) -> Table:
         ("data", "sweep", "value", "n × (l + M)", "τˢ MSE", "τˢₘ MSE", "τᵃ MSE", "the paper's τˢ MSE"),
         tuple(rows),
         (
-            (
-                "States in units of each dimension's spread; the paper states no units. Shapes are as near to the value as "
-                "whole patches allow."
-            ),
+            "States in units of each dimension's spread; the paper states none. Shapes are as near as patches allow.",
         ),
     )
 

@@ -103,10 +103,8 @@ def statistics(found: Sequence[ArmSummary]) -> Table:
         ),
         rows,
         (
-            (
-                "Brackets: 95 % bootstrap intervals over seeds. P(better): a seed of this arm beats one of the original's, "
-                "ties counting half. Difference: seed by seed, over the seeds that both have."
-            ),
+            "Brackets: 95 % bootstrap intervals over seeds. Difference: seed by seed, over the seeds that both have.",
+            "P(better): that a seed of this arm beats one of the original's, ties counting half.",
         ),
     )
 
@@ -156,10 +154,8 @@ def averages(found: Sequence[ArmSummary]) -> Table:
         tuple(rows),
         (
             "Ours are over the tasks that were run, the paper's over all of its own.",
-            (
-                "Groups are mazes, manipulation and D4RL; the paper gives D4RL as one average. An arm with fewer seeds than "
-                "the original is held against the same seeds of it."
-            ),
+            "Groups are mazes, manipulation and D4RL; the paper gives D4RL as one average.",
+            "An arm with fewer seeds than the original is held against the same seeds of it.",
         ),
     )
 
@@ -195,10 +191,7 @@ def regimes(found: Sequence[ArmSummary]) -> Table:
         ("original", "learner", "data", "tasks", "ours", "gain", "paper, all tasks", "paper, as printed"),
         tuple(rows),
         (
-            (
-                "“Paper, all tasks” is computed from its table 1; “as printed” is its text, which leaves out four tasks of "
-                "small gains."
-            ),
+            "“Paper, all tasks” is computed from its table 1; “as printed” is its text, which leaves out four of them.",
         ),
     )
 
