@@ -19,6 +19,7 @@ NUMERICS = (
     "planner",
     "augment",
     "augmenters",
+    "stateplan",
 )
 FORBIDDEN_ROOMS = ("cli", "run", "envs", "collect", "evaluate", "progress")
 FORBIDDEN_PACKAGES = (

@@ -155,8 +155,11 @@ class Lender:
         """Of stages that come from another seed than the fit's own."""
         if self.base is None:
             return {}
-        seeds = {stage: self.base.seed_of(stage) for stage in self.any_seed}
-        return {stage: seed for stage, seed in seeds.items() if seed != self.seed}
+        return {
+            stage: self.base.seed_of(stage)
+            for stage in self.any_seed
+            if self.base.seed_of(stage) != self.seed
+        }
 
     def _lends(self, stage: Stage, mine: Recipe, theirs: Recipe) -> bool:
         assert self.base is not None

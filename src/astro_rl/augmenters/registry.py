@@ -11,6 +11,9 @@ from astro_rl.augment.settings import PRESETS as ASTRO_PRESETS
 from astro_rl.augment.settings import AstroSettings, changed
 from astro_rl.augmenters.astro import ASTRO, AstroAugmenter, restore_astro
 from astro_rl.augmenters.base import Augmenter, FittedAugmenter, ReadWeights
+from astro_rl.augmenters.diffstitch.method import DIFFSTITCH, DiffStitch, restore_diffstitch
+from astro_rl.augmenters.diffstitch.settings import PRESETS as DIFFSTITCH_PRESETS
+from astro_rl.augmenters.diffstitch.settings import DiffStitchSettings
 from astro_rl.errors import ConfigError
 from astro_rl.stitch.geometry import ChainShape
 
@@ -32,6 +35,7 @@ class Method:
 
 METHODS: dict[str, Method] = {
     ASTRO: Method("ASTRO", AstroSettings, ASTRO_PRESETS, AstroAugmenter, restore_astro),
+    DIFFSTITCH: Method("DiffStitch", DiffStitchSettings, DIFFSTITCH_PRESETS, DiffStitch, restore_diffstitch),
 }
 
 
