@@ -79,7 +79,6 @@ class VariantCell:
     kind: ClassVar[str] = "variant"
     base: FitCell
     variant: str
-    seed: int = 0
 
     @property
     def needs(self) -> tuple[Cell, ...]:
@@ -197,7 +196,8 @@ class GeometryCell:
     kind: ClassVar[str] = "geometry"
     base: FitCell
     rule: str
-    chains: int = 1_000
+    pairs: int = 2_000
+    """Of a source and its target."""
     seed: int = 0
 
     @property

@@ -1,6 +1,6 @@
 """What a matrix takes, before any of it is done: arithmetic counted, this machine's speed measured on a few updates.
 
-A model's updates are counted (`flops`) at their full size and timed at a batch small enough for seconds; what a full one
+A model's updates are counted (`flops`) at their full size and timed at a batch that takes seconds; what a full one
 takes is the ratio. Data, simulators and searches are small beside them and taken from what was measured once
 (docs/results/astro.md). A GPU's speed is an assumption that is printed with its figures.
 """

@@ -98,8 +98,10 @@ def matrix_for(table: str, preset: str = "cpu", choice: Choice | None = None) ->
 
 def known_arms(table: str) -> tuple[str, ...]:
     """What `arms` may name for a table."""
-    if table in ("table1", "ablation", "completion", "geometry"):
-        return tuple(dict.fromkeys((*DEFAULT_ARMS[table], "original", "astro", *RIVALS, *variant_names())))
+    if table in ("table1", "ablation"):
+        return tuple(dict.fromkeys((*DEFAULT_ARMS[table], *paper.ARMS, *variant_names())))
+    if table == "completion":
+        return tuple(dict.fromkeys((*DEFAULT_ARMS[table], *variant_names())))
     return DEFAULT_ARMS[table]
 
 
@@ -130,7 +132,7 @@ class _Builder:
         name, _, value = arm.partition("=")
         base = self.fit(task)
         if self.table == "geometry":
-            yield GeometryCell(base, arm, self.preset.chains)
+            yield GeometryCell(base, arm, self.preset.pairs)
         elif self.table == "completion":
             yield self._completion(self.model(task, arm), arm)
         elif self.table == "horizon":

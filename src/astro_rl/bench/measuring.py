@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float, Key
 
 from astro_rl.augment.fitting import Bar, no_bar
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.shares import held_out_split
+from astro_rl.augmenters.astro import FittedAstro
 from astro_rl.augmenters.base import FittedAugmenter
+from astro_rl.augmenters.states import FittedStates
 from astro_rl.data.schema import Dataset
-from astro_rl.planner.metrics import completion_error
+from astro_rl.errors import ConfigError
+from astro_rl.planner.complete import Completed, Completer, roll
+from astro_rl.planner.metrics import Completing, completion_error
+from astro_rl.planner.model import Planner
+from astro_rl.quality.selection_geometry import Rule, selection_geometry
 from astro_rl.quality.violation import calibrate, violation_rate
+from astro_rl.stateplan.complete import StateCompleter
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.stitch.search import ChainSearch, SearchSettings
 from astro_rl.stitch.windows import find_windows
@@ -25,6 +36,33 @@ PER_CHAINS = 10
 CALIBRATION_ROWS = 600
 
 
+RULES: dict[str, Rule] = {
+    "astro": "temporal",
+    "pre-euc": "euclidean",
+    "rand": "random",
+    "original": "original",
+}
+"""Arms of the other tables by the rule that selects their targets."""
+
+
+def geometry(
+    models: FittedModels,
+    dataset: Dataset,
+    task: Task,
+    arm: str,
+    *,
+    pairs: int,
+    seed: int = 0,
+    latents: np.ndarray | None = None,
+) -> dict[str, Any]:
+    """How paths turn into and out of the gaps of one rule's chains, and where its targets lie."""
+    rule = RULES[arm]
+    report = selection_geometry(
+        models, dataset, task, rules=(rule,), pairs=pairs, examples=8, seed=seed, latents=latents
+    )
+    return {**asdict(report.rules[rule]), "shape": report.shape, "reach": report.reach, "cell": report.cell}
+
+
 def completion(fitted: FittedAugmenter, dataset: Dataset, *, sequences: int, seed: int = 0) -> dict[str, Any]:
     """MSE of τᵃ, τˢ and τˢ_m on windows of trajectories that no model was fitted to. The same windows for all arms."""
     models, completer = parts_of(fitted)
@@ -33,6 +71,56 @@ def completion(fitted: FittedAugmenter, dataset: Dataset, *, sequences: int, see
         completer, dataset.select(held_out), models.normaliser, sequences=sequences, batch=32, seed=seed
     )
     return {"horizon": completer.horizon, "shape": vars(models.shape), **errors.to_json()}
+
+
+@dataclass(frozen=True, eq=False)
+class Driven:
+    """States that a method's actions lead to, by ASTRO's dynamics model: what its own states look like is another
+    question, and a state planner hands back the known ones as they were given."""
+
+    inner: StateCompleter
+    models: FittedModels
+
+    @property
+    def planner(self) -> Planner:
+        return self.models.planner
+
+    @property
+    def horizon(self) -> int:
+        return self.inner.horizon
+
+    def complete(
+        self,
+        key: Key[Array, ""],
+        states: Float[np.ndarray, "batch horizon obs"],
+        known: Bool[np.ndarray, "batch horizon"],
+    ) -> Completed:
+        done, models = self.inner.complete(key, states, known), self.models
+        rolled = roll(
+            models.dynamics,
+            models.settings.generate.sampling,
+            models.dynamics_network,
+            jax.random.fold_in(key, 1),
+            jnp.asarray(states[:, 0]),
+            jnp.asarray(done.actions),
+        )
+        return Completed(np.asarray(rolled), done.actions, done.deviation)
+
+
+def parts_of(fitted: FittedAugmenter) -> tuple[FittedModels, Completing]:
+    """ASTRO's models, and what completes sequences with them."""
+    if isinstance(fitted, FittedStates):
+        return fitted.models, Driven(fitted.completer(), fitted.models)
+    if not isinstance(fitted, FittedAstro):
+        raise ConfigError(
+            "This method completes no masked sequences.",
+            field="arms",
+            found=fitted.method,
+            fix="leave it out of this table",
+        )
+    models = fitted.models
+    networks = models.planner_network, models.dynamics_network
+    return models, Completer(models.planner, *networks, models.settings.generate.sampling)
 
 
 def violations(

@@ -43,8 +43,8 @@ class BenchPreset:
     amount: float = 1.0
     """Augmented transitions, in those of the dataset."""
     share: float = 0.5
-    chains: int = 1_000
-    """Chains that geometry is measured on."""
+    pairs: int = 2_000
+    """Source-target pairs that geometry is measured on."""
     sequences: int = 256
     """Held-out sequences that completion is measured on."""
     violation_amount: float = 0.02
@@ -100,7 +100,7 @@ PRESETS: dict[str, BenchPreset] = {
             shape=(2, 6, 6),
             method_settings={"astro": _TINY_ASTRO},
             amount=0.1,
-            chains=64,
+            pairs=64,
             sequences=32,
             violation_amount=0.1,
             rows=32,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from astro_rl.bench import paper
 from astro_rl.bench.records import Measurement, Records, Scores
@@ -141,27 +142,61 @@ def completion_table(records: Records) -> Table:
 
 
 def geometry_table(records: Records) -> Table:
-    """Table `td_geom`: direction change and curvature of source-target pairs by selection rule."""
+    """Table `td_geom`: direction change and curvature at the gaps of each rule's chains, and where targets lie."""
     rows = []
     for one in sorted(records.of_kind("geometry"), key=lambda one: (one.data, one.arm)):
-        cells = []
-        for column in paper.GEOMETRY_COLUMNS:
-            printed = paper.figure("td_geom", one.arm, column)
-            own, spread = one.values.get(column), one.values.get(f"{column}_std")
-            told = None if own is None else f"{own:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
-            cells.append(
-                told if printed is None else f"{told or ''} ({printed.value:.3f} ± {printed.spread:.3f})"
+        near, whole = one.values["steps"], one.values["pieces"]
+        rows.append(
+            (
+                one.data,
+                one.arm,
+                f"{one.values['pairs']:,}",
+                _moments(near["turn"]),
+                _moments(whole["turn"]),
+                _moments(whole["turn_sum"]),
+                _printed(one.arm, "direction_change"),
+                _moments(whole["curvature"]),
+                _moments(whole["straightness"]),
+                _printed(one.arm, "curvature"),
+                *(
+                    f"{100 * one.values[name]:.1f}"
+                    for name in ("behind_wall", "out_of_reach", "never_joined")
+                ),
             )
-        others = [
-            _text(one.values.get(name), ".1f") for name in ("behind_walls", "support_breakout", "repeated")
-        ]
-        rows.append((one.data, one.arm, *cells, *others))
+        )
     return Table(
         "geometry",
-        "Selected targets (the paper's)",
-        ("data", "rule", "|Δθ|", "curvature", "behind walls %", "beyond support %", "repeated targets %"),
+        "Source-target pairs by selection rule",
+        (
+            "data",
+            "rule",
+            "pairs",
+            "|Δθ| of steps",
+            "|Δθ| of pieces",
+            "sum of both",
+            "the paper's |Δθ|",
+            "curvature",
+            "straightness",
+            "the paper's curvature",
+            "behind walls %",
+            "out of reach %",
+            "never joined %",
+        ),
         tuple(rows),
+        (
+            "Mean ± std. The paper's |Δθ| exceeds π, so it may be a sum of two.",
+            "Its curvature is higher for smoother paths, as straightness is.",
+        ),
     )
+
+
+def _moments(told: Mapping[str, Any]) -> str | None:
+    return None if told["mean"] is None else f"{told['mean']:.3f} ± {told['std']:.3f}"
+
+
+def _printed(arm: str, column: str) -> str | None:
+    found = paper.figure("td_geom", arm, column)
+    return None if found is None else f"{found.value:.3f} ± {found.spread:.3f}"
 
 
 def _beside(value: float | None, printed: float | None, shape: str) -> str | None:

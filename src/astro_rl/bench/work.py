@@ -5,7 +5,6 @@ Results are plain JSON. Those of training keep every episode's raw return; nothi
 
 from __future__ import annotations
 
-import shutil
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,6 @@ from astro_rl.bench.cells import (
     TrainCell,
     VariantCell,
     data_of,
-    described,
     key_of,
 )
 from astro_rl.bench.shapes import reshaped
@@ -40,10 +38,9 @@ from astro_rl.data.catalogue import RECIPES
 from astro_rl.data.fetch import fetch
 from astro_rl.data.join import trajectories_for
 from astro_rl.run.augment import augment
-from astro_rl.run.fit import MODELS, FolderKeeper, fit_models, kept_latents
-from astro_rl.run.folder import RunFolder
+from astro_rl.run.fit import fit_models, kept_latents
 from astro_rl.run.methods import augment_method, fit_method, load_method
-from astro_rl.run.models import DESCRIPTION, load_fitted, load_models, save_fitted
+from astro_rl.run.models import load_models
 from astro_rl.run.train import Execution, TrainSettings, train
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks import get_task, relabel
@@ -163,27 +160,18 @@ def _rival(cell: RivalCell, at: Workplace) -> dict[str, Any]:
 
 
 def _variant(cell: VariantCell, at: Workplace) -> dict[str, Any]:
-    from astro_rl.augmenters.variants import variant_of
+    from astro_rl.run.variants import fit_variant
 
-    base, dataset = at.models(cell.base), at.dataset(cell.base.data)
-    config = {"cell": described(cell), "base": base.digest()}
-    with RunFolder(at.place(cell)).open_or_create(config) as folder:
-        place = folder.path / MODELS
-        if (place / DESCRIPTION).is_file():
-            fitted = load_fitted(place)
-        else:
-            fitted = variant_of(
-                base,
-                cell.variant,
-                dataset,
-                task=get_task(cell.base.task),
-                seed=cell.seed,
-                keeper=FolderKeeper(folder),
-                bar=at.bar,
-            )
-            folder.finish_records()
-            save_fitted(fitted, place)
-            shutil.rmtree(folder.path / "checkpoints", ignore_errors=True)
+    dataset = at.dataset(cell.base.data)
+    fitted = fit_variant(
+        at.models(cell.base),
+        cell.variant,
+        dataset,
+        task=get_task(cell.base.task),
+        latents=kept_latents(at.place(cell.base), dataset.n_rows),
+        out=at.place(cell),
+        bar=at.bar,
+    )
     return {"models_digest": fitted.digest(), "method": fitted.method}
 
 
@@ -268,12 +256,11 @@ def _geometry(cell: GeometryCell, at: Workplace) -> dict[str, Any]:
     found = measuring.geometry(
         at.models(cell.base),
         at.dataset(cell.base.data),
+        get_task(cell.base.task),
         cell.rule,
-        task=get_task(cell.base.task),
-        chains=cell.chains,
+        pairs=cell.pairs,
         seed=cell.seed,
         latents=kept_latents(at.place(cell.base), at.dataset(cell.base.data).n_rows),
-        bar=at.bar,
     )
     return {"record": "geometry", **_where(cell), "arm": cell.rule, "seed": cell.seed, "values": found}
 

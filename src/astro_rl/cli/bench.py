@@ -57,6 +57,19 @@ class _Matrix:
     """Print what was done as JSON."""
 
 
+SCORES = ("scores", "statistics", "overall", "averages", "regimes")
+PRINTED = {
+    "table1": SCORES,
+    "ablation": SCORES,
+    "geometry": ("geometry",),
+    "completion": ("completion",),
+    "selection": ("sweep-threshold", "sweep-pieces"),
+    "horizon": ("horizon",),
+    "amount": ("sweep-amount", "sweep-share"),
+}
+"""A command's own tables, of all that its folder holds."""
+
+
 def run_table(table: str, given: _Matrix) -> int:
     """All of a table's cells, then the tables of the folder."""
     from astro_rl.bench.matrix import matrix_for
@@ -65,7 +78,7 @@ def run_table(table: str, given: _Matrix) -> int:
     from astro_rl.run.devices import use_all_cores
 
     if given.tables_only:
-        return show((given.out,), given.out / "tables", given.json)
+        return show((given.out,), given.out / "tables", given.json, table)
     choice = Choice(
         tasks=given.tasks,
         learners=given.learners,
@@ -84,7 +97,7 @@ def run_table(table: str, given: _Matrix) -> int:
         return dry_run(matrix, given.out, given.json)
     say = (lambda text: None) if given.json else print
     outcome = run_matrix(matrix, given.out, bar=bar, say=say, workers=given.workers)
-    show((given.out,), given.out / "tables", given.json, extra={"cells": dict(outcome.status)})
+    show((given.out,), given.out / "tables", given.json, table, {"cells": dict(outcome.status)})
     bad = outcome.count("failed") + outcome.count("blocked")
     if bad and not given.json:
         print(
@@ -146,15 +159,21 @@ def dry_run(matrix: Any, out: Path, as_json: bool) -> int:
 
 
 def show(
-    places: tuple[Path, ...], out: Path | None, as_json: bool, extra: dict[str, Any] | None = None
+    places: tuple[Path, ...],
+    out: Path | None,
+    as_json: bool,
+    only: str | None = None,
+    extra: dict[str, Any] | None = None,
 ) -> int:
-    """Tables of all that has been recorded, printed and written."""
+    """Tables of all that has been recorded: all are written, those of one command printed."""
     from astro_rl.bench.records import read
     from astro_rl.bench.render import markdown, write
     from astro_rl.bench.tables import tables_of
 
     tables = tables_of(read(places))
     written = [] if out is None else write(tables, out)
+    if only is not None:
+        tables = [table for table in tables if table.name in (*PRINTED[only], "failed")]
     if as_json:
         told = {
             table.name: {"header": list(table.header), "rows": [list(row) for row in table.rows]}
@@ -266,7 +285,7 @@ class Amount(_Matrix):
 
 @dataclass(frozen=True)
 class Show:
-    """Tables from raw records alone: folders of astro-rl bench, or files of JSON lines such as benchmarks.helps writes."""
+    """Tables from raw records alone: folders of astro-rl bench, or files of JSON lines as benchmarks.helps writes."""
 
     places: Positional[tuple[Path, ...]]
     """Folders and files, put together."""
