@@ -28,7 +28,7 @@ class Adding:
 class Halving(eqx.Module):
     """a = −s / 2: every step halves the state. With `way`, the noise's sign says where to."""
 
-    way: bool = False
+    way: bool = eqx.field(static=True, default=False)
 
     def flow(self, states: Any, noise: Any, steps: int) -> jax.Array:
         return jnp.sign(noise) if self.way else -states / 2

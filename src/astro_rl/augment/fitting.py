@@ -103,17 +103,16 @@ def fit(
         zip(("temporal", "dynamics", "planner"), jax.random.split(jax.random.key(seed), 3), strict=True)
     )
     discount = settings.temporal.discount or discount_for(dataset)
-    temporal = lender.temporal(discount) or fit_temporal(
-        dataset, normaliser, settings, discount, keys["temporal"], keeper, bar
-    )
+    taken = lender.temporal(discount)
+    temporal = taken or fit_temporal(dataset, normaliser, settings, discount, keys["temporal"], keeper, bar)
 
     @cache
     def latents() -> np.ndarray:
         with bar("encoding", dataset.n_rows, "rows") as report:
             return temporal.encode(dataset.observations, out=keeper.latents(), progress=report)
 
-    if keeper.latents() is not None:
-        latents()  # augmentation will read them
+    if keeper.latents() is not None and taken is None:
+        latents()  # augmentation will read them; the base's serve whoever took its ψ
     chosen = (
         AutoShape(shape, GIVEN)
         if shape is not None
@@ -129,7 +128,7 @@ def fit(
         )
     )
     gauge = lender.gauge(temporal, chosen.shape) or gauge_of(
-        latents(), dataset, chosen.shape, temporal.discount, settings, seed
+        latents, dataset, chosen.shape, temporal.discount, settings, seed
     )
     horizon = model_states(chosen.shape, patch, mode)
     training, held_out = held_out_split(dataset, settings.held_out, horizon)
@@ -211,7 +210,7 @@ def discount_for(dataset: Dataset) -> float:
 
 
 def gauge_of(
-    latents: np.ndarray,
+    latents: Callable[[], np.ndarray],
     dataset: Dataset,
     shape: ChainShape,
     discount: float,
@@ -222,7 +221,7 @@ def gauge_of(
     if settings.calibration == "literal":
         return Gauge(discount, literal=True)
     near, far = shape.segment - 1, shape.period
-    return fit_gauge(latents, dataset.offsets, near, far, discount, np.random.default_rng([seed, 1]))
+    return fit_gauge(latents(), dataset.offsets, near, far, discount, np.random.default_rng([seed, 1]))
 
 
 def run_stage(

@@ -60,6 +60,10 @@ class FittedModels:
         """SHA-256 over all weights: two fits that agree in it complete the same chains alike."""
         return weights_digest(self.networks())
 
+    def temporal_digest(self) -> str:
+        """SHA-256 over ψ alone: fits that agree in it read one table of latents."""
+        return weights_digest({"temporal": self.temporal.encoder})
+
 
 def weights_digest(networks: Mapping[str, Any]) -> str:
     """SHA-256 over all weights of all networks."""

@@ -46,9 +46,12 @@ class TemporalSettings:
     learning_rate: float = TemporalLearner.learning_rate
     batch_size: int = TemporalLearner.batch_size
     future_share: float = TemporalLearner.future_share
+    cooldown: float = 0.5
+    """Share of the updates, the last ones, over which the rate falls to nothing."""
 
     def build(self, discount: float) -> TemporalLearner:
-        return TemporalLearner(**{**_model_fields(self), "discount": discount})
+        changes = {"discount": discount, "cooldown": falling(self.steps, self.cooldown)}
+        return TemporalLearner(**{**_model_fields(self), **changes})
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ class AstroSettings:
                     raise ConfigError(
                         "A stage needs at least one.", field=f"{stage}.{name}", found=value, expected=">= 1"
                     )
-        for stage in ("dynamics", "planner"):
+        for stage in STAGES:
             if not 0 <= getattr(self, stage).cooldown <= 1:
                 raise ConfigError(
                     "The share of updates must lie in [0, 1].",

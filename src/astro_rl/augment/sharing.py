@@ -5,7 +5,7 @@ built on, which has to be taken too. Fits are functions of exactly that, so a ba
 
     temporal   data, temporal settings, γ, training_rows                               seed
     shape      temporal; patch, mode, distinct                                         (only where none is given)
-    gauge      temporal; shape, calibration
+    gauge      temporal; l, M, calibration
     dynamics   data, dynamics settings, horizon, held_out, training_rows               seed
     planner    dynamics; planner settings, l, M, phase                                 seed
     limits     planner; mode, sampling, number of windows, batch, x-y known or not
@@ -123,9 +123,9 @@ class Lender:
 
     def gauge(self, temporal: TemporalModel, shape: ChainShape) -> Gauge | None:
         base = self._with(temporal)
-        if base is None or base.shape != shape or base.settings.calibration != self.settings.calibration:
+        if base is None or base.settings.calibration != self.settings.calibration:
             return None
-        return base.gauge
+        return base.gauge if (base.shape.segment, base.shape.mask) == (shape.segment, shape.mask) else None
 
     def dynamics(self, horizon: int) -> tuple[Dynamics, DiT] | None:
         base = self.base

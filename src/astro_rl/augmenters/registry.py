@@ -14,6 +14,8 @@ from astro_rl.augmenters.base import Augmenter, FittedAugmenter, ReadWeights
 from astro_rl.augmenters.diffstitch.method import DIFFSTITCH, DiffStitch, restore_diffstitch
 from astro_rl.augmenters.diffstitch.settings import PRESETS as DIFFSTITCH_PRESETS
 from astro_rl.augmenters.diffstitch.settings import DiffStitchSettings
+from astro_rl.augmenters.states import PRESETS as STATES_PRESETS
+from astro_rl.augmenters.states import STATES, AstroStates, StatesSettings, restore_states
 from astro_rl.errors import ConfigError
 from astro_rl.stitch.geometry import ChainShape
 
@@ -36,6 +38,7 @@ class Method:
 METHODS: dict[str, Method] = {
     ASTRO: Method("ASTRO", AstroSettings, ASTRO_PRESETS, AstroAugmenter, restore_astro),
     DIFFSTITCH: Method("DiffStitch", DiffStitchSettings, DIFFSTITCH_PRESETS, DiffStitch, restore_diffstitch),
+    STATES: Method("ASTRO with SI", StatesSettings, STATES_PRESETS, AstroStates, restore_states),
 }
 
 

@@ -59,7 +59,10 @@ class SearchSettings:
     looks: int = 4_096
     """Windows of these that each chain is compared with while all of a batch are left. The fewer are left, the more
     each of them sees: the work is the same."""
-    shortlist: int = 128
+    shortlist: int = 64
+    contest: int = 16
+    """Of about so many that fit, drawn at random, the one with the least bias takes the place. 1: any of them, and most
+    chains use up their allowance before they are long enough (docs/method/chains.md)."""
     probes: int = 3
     """States of a window that candidates are tested at. The filter at the end sees all states."""
     batch: int = 512
@@ -70,7 +73,7 @@ class SearchSettings:
     """No two pieces of a chain from one trajectory. The paper does not say; without it half of novelty is lost."""
 
     def __post_init__(self) -> None:
-        for name in ("threshold", "tolerance", "pool", "looks", "shortlist", "batch"):
+        for name in ("threshold", "tolerance", "pool", "looks", "shortlist", "contest", "batch"):
             if getattr(self, name) <= 0:
                 raise ConfigError("A search setting must be positive.", field=name, found=getattr(self, name))
         if self.probes < 2:
@@ -229,6 +232,7 @@ class ChainSearch:
             gauge=self.gauge,
             threshold=self.settings.threshold,
             shortlist=self.settings.shortlist,
+            contest=self.settings.contest,
             distinct=self.settings.distinct,
         )
         return (
