@@ -62,6 +62,10 @@ KEPT = 0.5
 RIVAL_NOTE = "as ASTRO's dynamics model"
 
 
+SAME_NETWORK = {"planner": "dynamics"}
+"""Timed as the other: both are DiTs, and the planner's update takes long to compile."""
+
+
 @dataclass(frozen=True)
 class Cost:
     """Seconds of one cell."""
@@ -81,11 +85,11 @@ class Speed:
     flops: Mapping[str, float] = field(default_factory=dict)
 
     def seconds(self, kind: str, flops: float) -> float:
-        return flops / self.flops[kind]
+        return flops / self.flops[SAME_NETWORK.get(kind, kind)]
 
 
 def estimate(cells: Sequence[Cell], say: Callable[[str], None] = lambda text: None) -> dict[str, Cost]:
-    """Key to cost, of the cells given. Takes about half a minute: each kind of model is compiled once."""
+    """Key to cost, of the cells given. Takes under a minute: each kind of model is compiled once."""
     speed = calibrate(cells, say)
     return {key_of(cell): cost_of(cell, speed) for cell in cells}
 
@@ -93,11 +97,12 @@ def estimate(cells: Sequence[Cell], say: Callable[[str], None] = lambda text: No
 def calibrate(cells: Sequence[Cell], say: Callable[[str], None] = lambda text: None) -> Speed:
     """Times a few updates of the first model of every kind that the cells have."""
     found: dict[str, float] = {}
-    for cell in cells:
-        for kind, update, batch, flops in timed_jobs(cell):
-            if kind not in found:
-                found[kind] = flops / seconds_of(update, batch)
-                say(f"{kind}: {found[kind] / 1e9:.3g} GFLOP/s on this machine")
+    bases = [_fit_of(cell) for cell in cells if not isinstance(cell, DataCell | TrainCell | AugmentCell)]
+    models = [_fit_of(cell.model) for cell in cells if isinstance(cell, AugmentCell)]
+    for cell in dict.fromkeys((*bases, *models, *cells)):
+        for kind, update, arguments, flops in timed_jobs(cell, found):
+            found[kind] = flops / seconds_of(update, arguments)
+            say(f"{kind}: {found[kind] / 1e9:.3g} GFLOP/s on this machine")
     return Speed(found)
 
 
@@ -112,11 +117,15 @@ def seconds_of(update: Callable[..., Any], arguments: tuple[Any, ...], least: fl
     return (time.perf_counter() - started) / calls
 
 
-def timed_jobs(cell: Cell) -> list[tuple[str, Callable[..., Any], tuple[Any, ...], float]]:
-    """(kind, update, arguments, its arithmetic): a cell's updates with batches cut down."""
+def timed_jobs(
+    cell: Cell, known: Mapping[str, float]
+) -> list[tuple[str, Callable[..., Any], tuple[Any, ...], float]]:
+    """(kind, update, arguments, its arithmetic) of kinds not yet known: a cell's updates with batches cut down."""
     found = []
-    if isinstance(cell, FitCell | RivalCell):
-        for kind, (model, data, _) in stages(_fit_of(cell)).items():
+    if isinstance(cell, FitCell):
+        for kind, (model, data, _) in stages(cell).items():
+            if kind in known or kind in SAME_NETWORK:
+                continue
             whole = update_flops(model, data)
             share = min(1.0, CALIBRATED_FLOPS / max(whole, 1.0))
             small = dataclasses.replace(model, batch_size=max(1, round(model.batch_size * share)))
@@ -124,7 +133,7 @@ def timed_jobs(cell: Cell) -> list[tuple[str, Callable[..., Any], tuple[Any, ...
             state = small.init(jax.random.key(0), *_widths(kind, data))
             arguments = (state, arrays, jax.random.key(1))
             found.append((kind, small.update, arguments, update_flops(small, data)))
-    if isinstance(cell, TrainCell):
+    if isinstance(cell, TrainCell) and cell.learner not in known:
         learner, batch = _learner_and_batch(cell)
         task = get_task(cell.task)
         state = learner.init(jax.random.key(0), task.observation_dim, task.action_dim)

@@ -18,6 +18,8 @@ from typing import Any, Literal
 from astro_rl.agents.presets import learner_for
 from astro_rl.agents.settings import near_match
 from astro_rl.augment.settings import settings_for
+from astro_rl.augmenters.registry import augmenter_for
+from astro_rl.augmenters.variants import VARIANTS
 from astro_rl.bench import paper
 from astro_rl.bench.cells import (
     AugmentCell,
@@ -99,16 +101,10 @@ def matrix_for(table: str, preset: str = "cpu", choice: Choice | None = None) ->
 def known_arms(table: str) -> tuple[str, ...]:
     """What `arms` may name for a table."""
     if table in ("table1", "ablation"):
-        return tuple(dict.fromkeys((*DEFAULT_ARMS[table], *paper.ARMS, *variant_names())))
+        return tuple(dict.fromkeys((*DEFAULT_ARMS[table], *paper.ARMS, *VARIANTS)))
     if table == "completion":
-        return tuple(dict.fromkeys((*DEFAULT_ARMS[table], *variant_names())))
+        return tuple(dict.fromkeys((*DEFAULT_ARMS[table], *VARIANTS)))
     return DEFAULT_ARMS[table]
-
-
-def variant_names() -> tuple[str, ...]:
-    from astro_rl.augmenters.variants import VARIANTS
-
-    return tuple(VARIANTS)
 
 
 class _Builder:
@@ -276,6 +272,8 @@ class _Builder:
         settings_for(self.preset.methods, self.preset.method_settings.get("astro", {}))
         for method in self.choice.method_settings:
             self._refuse_unknown("method", (method,), ("astro", *RIVALS))
+        for method in set(RIVALS) & set(self.arms):
+            augmenter_for(method, self.preset.methods, self.preset.method_settings.get(method, {}))
         for learner in self.choice.learner_settings:
             if learner:
                 self._refuse_unknown("learner", (learner,), LEARNERS)
