@@ -1,6 +1,7 @@
 """Matrices: the paper's cells and no others, shared work once, every arm under the same conditions."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +155,16 @@ def test_a_key_changes_with_everything_that_decides_the_result() -> None:
     assert len(keys) == 5, "what a cell needs is part of it"
     assert key_of(AugmentCell(fit)) == key_of(AugmentCell(FitCell(data, task, "tiny", fit.settings)))
     assert in_order([AugmentCell(fit), fit]) == [data, fit, AugmentCell(fit)]
+
+
+def test_a_given_file_may_move(tmp_path: Path) -> None:
+    keys = []
+    for folder, content in (("a", b"rows"), ("b", b"rows"), ("c", b"more rows")):
+        file = tmp_path / folder / "pointmaze-medium-stitch-v0.npz"
+        file.parent.mkdir()
+        file.write_bytes(content)
+        choice = Choice(data={"pointmaze-medium-stitch-v0": str(file)})
+        (data,) = (c for c in matrix_for("geometry", "tiny", choice).cells if isinstance(c, DataCell))
+        assert data.episodes is None, "what is given is not made smaller"
+        keys.append(key_of(data))
+    assert keys[0] == keys[1] != keys[2]

@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from astro_rl.tasks import get_task
@@ -39,7 +40,7 @@ class DataCell:
     """Of a made dataset; None: the published number."""
     seed: int = 0
     given: str | None = None
-    """A file that is taken as it is."""
+    """A file that is taken as it is. Its name and size count, not its place: a fit refuses other data by itself."""
 
     @property
     def needs(self) -> tuple[Cell, ...]:
@@ -263,6 +264,9 @@ def described(cell: Cell) -> dict[str, Any]:
     told: dict[str, Any] = {"kind": cell.kind}
     for name, value in vars(cell).items():
         told[name] = described(value) if isinstance(value, Cell) else value
+    if isinstance(cell, DataCell) and cell.given is not None:
+        file = Path(cell.given)
+        told["given"] = f"{file.name}, {file.stat().st_size} bytes" if file.is_file() else file.name
     return json.loads(json.dumps(told))
 
 

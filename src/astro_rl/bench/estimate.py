@@ -306,7 +306,7 @@ def _sequence_shapes(task: Task, horizon: int) -> SequenceData:
     )
 
 
-def _shape(*sizes: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
+def _shape(*sizes: int, dtype: Any = jnp.float32) -> Any:
     return jax.ShapeDtypeStruct(sizes, dtype)
 
 
