@@ -51,7 +51,7 @@ class TemporalLearner:
     batch_size: int = 1024
     future_share: float = 0.625
     cooldown: tuple[int, int] | None = None
-    """Updates between which the rate falls to nothing: far pairs are told apart by less than the last updates' noise."""
+    """Updates between which the rate falls to nothing: far pairs differ by less than the last updates' noise."""
 
     def __post_init__(self) -> None:
         if not 0.5 < self.expectile < 1:
