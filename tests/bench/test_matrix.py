@@ -10,6 +10,7 @@ from astro_rl.bench.cells import (
     DataCell,
     FitCell,
     RivalCell,
+    SimulatedCell,
     TrainCell,
     VariantCell,
     in_order,
@@ -114,7 +115,8 @@ def test_the_papers_defaults_are_astro_itself() -> None:
 
 
 def test_our_ablations_can_be_named() -> None:
-    choice = Choice(arms=("literal", "argmin", "regenerated"))
+    choice = Choice(arms=("literal", "argmin", "regenerated", "simulated"))
+    assert kinds(matrix_for("ablation", "cpu", choice).cells)[SimulatedCell] == 1
     variants = [
         cell.variant for cell in matrix_for("ablation", "cpu", choice).cells if isinstance(cell, VariantCell)
     ]

@@ -131,7 +131,23 @@ class RivalCell:
         return f"{self.data.name}-{self.method}"
 
 
-ModelCell = FitCell | VariantCell | ReshapedCell | RivalCell
+@dataclass(frozen=True)
+class SimulatedCell:
+    """A control: the base's own chains, completed by the simulator. Nothing is fitted."""
+
+    kind: ClassVar[str] = "control"
+    base: FitCell
+
+    @property
+    def needs(self) -> tuple[Cell, ...]:
+        return (self.base,)
+
+    @property
+    def name(self) -> str:
+        return f"{self.base.data.name}-simulated"
+
+
+ModelCell = FitCell | VariantCell | ReshapedCell | RivalCell | SimulatedCell
 
 
 @dataclass(frozen=True)

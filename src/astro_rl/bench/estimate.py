@@ -31,6 +31,7 @@ from astro_rl.bench.cells import (
     GeometryCell,
     RivalCell,
     SelectionCell,
+    SimulatedCell,
     TrainCell,
     VariantCell,
     key_of,
@@ -40,6 +41,7 @@ from astro_rl.data.catalogue import KNOWN, RECIPES
 from astro_rl.dynamics.sequences import SequenceData
 from astro_rl.planner.complete import Completer
 from astro_rl.planner.model import PlannerData
+from astro_rl.quality.simulated import ATTEMPTS
 from astro_rl.stitch.auto import model_states
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks import Task, get_task
@@ -155,6 +157,8 @@ def cost_of(cell: Cell, speed: Speed) -> Cost:
     if isinstance(cell, RivalCell):
         cost = _fit_cost(_fit_of(cell), speed, ("dynamics",))
         return dataclasses.replace(cost, what=RIVAL_NOTE)
+    if isinstance(cell, SimulatedCell):
+        return Cost(0.0, 0.0, "nothing to fit")
     if isinstance(cell, VariantCell):
         return _fit_cost(cell.base, speed, ("planner",))
     if isinstance(cell, CompletionCell):
@@ -193,11 +197,14 @@ def _train_cost(cell: TrainCell, speed: Speed) -> Cost:
     flops = flops_of(learner.update, state, batch, jax.random.key(1)) * cell.updates
     here = len(cell.seeds) * speed.seconds(cell.learner, flops)
     steps = len(cell.seeds) * cell.episodes * task.max_episode_steps
-    rate = next((r for name, r in STEPS_A_SECOND.items() if cell.task.startswith(name)), 1_500.0)
-    simulated = steps / rate
+    simulated = steps / steps_a_second(cell.task)
     return Cost(
         here + simulated, cell.updates / GPU_UPDATES + simulated, f"{cell.updates:,} updates and evaluation"
     )
+
+
+def steps_a_second(name: str) -> float:
+    return next((rate for prefix, rate in STEPS_A_SECOND.items() if name.startswith(prefix)), 1_500.0)
 
 
 def _augment_cost(cell: AugmentCell, speed: Speed) -> Cost:
@@ -205,6 +212,9 @@ def _augment_cost(cell: AugmentCell, speed: Speed) -> Cost:
     recipe = RECIPES.get(cell.data.dataset)
     if cell.data.episodes is not None and recipe is not None:
         rows = cell.data.episodes * recipe.episode_rows
+    if isinstance(cell.model, SimulatedCell):
+        driven = ATTEMPTS * (rows or 1_000_000) * cell.amount / steps_a_second(cell.data.dataset)
+        return Cost(driven, driven, "driven in the simulator, at most")
     base = _fit_of(cell.model)
     settings, shape = _settings_and_shape(base)
     each = shape.horizon if settings.generate.mode == "rollout" else shape.period

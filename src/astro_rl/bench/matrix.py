@@ -32,6 +32,7 @@ from astro_rl.bench.cells import (
     ReshapedCell,
     RivalCell,
     SelectionCell,
+    SimulatedCell,
     TrainCell,
     VariantCell,
     in_order,
@@ -42,6 +43,8 @@ from astro_rl.errors import ConfigError
 from astro_rl.tasks import Task, get_task, tasks_of_dataset
 
 RIVALS = ("diffstitch", "synther")
+SIMULATED = "simulated"
+"""The control whose gaps the simulator drives."""
 RULES = ("pre-euc", "original", "astro", "rand")
 """Rows of the geometry table; the paper has the first three."""
 COMPLETION_ARMS = ("si", "mb", "reg-only", "sc-only", "astro")
@@ -101,7 +104,7 @@ def matrix_for(table: str, preset: str = "cpu", choice: Choice | None = None) ->
 def known_arms(table: str) -> tuple[str, ...]:
     """What `arms` may name for a table."""
     if table in ("table1", "ablation"):
-        return tuple(dict.fromkeys((*DEFAULT_ARMS[table], *paper.ARMS, *VARIANTS)))
+        return tuple(dict.fromkeys((*DEFAULT_ARMS[table], *paper.ARMS, *VARIANTS, SIMULATED)))
     if table == "completion":
         return tuple(dict.fromkeys((*DEFAULT_ARMS[table], *VARIANTS)))
     return DEFAULT_ARMS[table]
@@ -171,7 +174,7 @@ class _Builder:
             first = tasks_of_dataset(task.dataset)[0]
             settings = items(self.preset.method_settings.get(arm, {}))
             return RivalCell(self.data(task), first.name, arm, self.preset.methods, settings)
-        return VariantCell(self.fit(task), arm)
+        return SimulatedCell(self.fit(task)) if arm == SIMULATED else VariantCell(self.fit(task), arm)
 
     def augmented(self, model: ModelCell, **changes: Any) -> AugmentCell:
         return AugmentCell(model, **{"amount": self.preset.amount, **changes})

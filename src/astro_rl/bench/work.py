@@ -15,6 +15,7 @@ from astro_rl.agents.presets import learner_for
 from astro_rl.augment.fitting import Bar, no_bar
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.settings import changed, settings_for
+from astro_rl.augmenters.base import FittedAugmenter
 from astro_rl.bench import measuring
 from astro_rl.bench.cells import (
     AugmentCell,
@@ -23,9 +24,11 @@ from astro_rl.bench.cells import (
     DataCell,
     FitCell,
     GeometryCell,
+    ModelCell,
     ReshapedCell,
     RivalCell,
     SelectionCell,
+    SimulatedCell,
     TrainCell,
     VariantCell,
     data_of,
@@ -37,6 +40,7 @@ from astro_rl.data import Dataset, load
 from astro_rl.data.catalogue import RECIPES
 from astro_rl.data.fetch import fetch
 from astro_rl.data.join import trajectories_for
+from astro_rl.quality.simulated_augmenter import SIMULATED, FittedSimulator
 from astro_rl.run.augment import augment
 from astro_rl.run.fit import fit_models, kept_latents
 from astro_rl.run.methods import augment_method, fit_method, load_method
@@ -175,6 +179,10 @@ def _variant(cell: VariantCell, at: Workplace) -> dict[str, Any]:
     return {"models_digest": fitted.digest(), "method": fitted.method}
 
 
+def _simulated(cell: SimulatedCell, at: Workplace) -> dict[str, Any]:
+    return {"method": SIMULATED, "models_digest": at.models(cell.base).digest()}
+
+
 def _augment(cell: AugmentCell, at: Workplace) -> dict[str, Any]:
     dataset, place = at.dataset(cell.data), at.place(cell)
     task = get_task(_task_of(cell))
@@ -194,13 +202,20 @@ def _augment(cell: AugmentCell, at: Workplace) -> dict[str, Any]:
             bar=at.bar,
         )
     else:
-        fitted = load_method(at.place(cell.model), dataset)
+        fitted = _method(cell.model, dataset, at)
         made = augment_method(
             fitted, dataset, transitions, out=place / AUGMENTED, task=task, seed=cell.seed, bar=at.bar
         )
     told = dict(made.info.get("lineage", {}))
     account = {name: told[name] for name in ("chains", "completions") if name in told}
     return {"digest": made.digest(), "transitions": made.n_transitions, **account}
+
+
+def _method(cell: ModelCell, dataset: Dataset, at: Workplace) -> FittedAugmenter:
+    if isinstance(cell, SimulatedCell):
+        latents = kept_latents(at.place(cell.base), dataset.n_rows)
+        return FittedSimulator(at.models(cell.base), latents, workers=at.workers)
+    return load_method(at.place(cell), dataset)
 
 
 def _task_of(cell: AugmentCell) -> str:
@@ -308,6 +323,7 @@ _WORK: dict[type, Callable[[Any, Workplace], dict[str, Any]]] = {
     ReshapedCell: _reshaped,
     RivalCell: _rival,
     VariantCell: _variant,
+    SimulatedCell: _simulated,
     AugmentCell: _augment,
     TrainCell: _train,
     GeometryCell: _geometry,
