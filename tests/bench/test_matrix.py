@@ -159,6 +159,17 @@ def test_a_key_changes_with_everything_that_decides_the_result() -> None:
     assert in_order([AugmentCell(fit), fit]) == [data, fit, AugmentCell(fit)]
 
 
+def test_settings_by_path_and_nested_are_one_cell() -> None:
+    by_path, nested = (
+        matrix_for("geometry", "cpu", Choice(method_settings={"astro": settings}))
+        for settings in (
+            {"dynamics.net.width": 64, "temporal.hidden": (8, 8)},
+            {"temporal": {"hidden": [8, 8]}, "dynamics": {"net": {"width": 64}}},
+        )
+    )
+    assert by_path.cells == nested.cells
+
+
 def test_a_given_file_may_move(tmp_path: Path) -> None:
     keys = []
     for folder, content in (("a", b"rows"), ("b", b"rows"), ("c", b"more rows")):

@@ -25,9 +25,14 @@ LearnerName = Literal["iql", "fql", "bc", "td3bc", "rebrac"]
 
 
 def items(settings: Mapping[str, Any]) -> Items:
-    return tuple(
-        (name, tuple(value) if isinstance(value, list) else value) for name, value in sorted(settings.items())
-    )
+    """Nested settings become paths, so that both spellings give one key."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name}.{path}": inner for path, inner in items(value)}
+        else:
+            flat[name] = tuple(value) if isinstance(value, list) else value
+    return tuple(sorted(flat.items()))
 
 
 @dataclass(frozen=True)
