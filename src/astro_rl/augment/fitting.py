@@ -1,6 +1,6 @@
 """From a dataset to everything that augmentation needs, stage by stage.
 
-    temporal ψ  →  latents of all rows  →  n, l, M and the data's pace  →  θ_dyn  →  θ_π  →  limits of real windows
+    temporal ψ  →  latents of all rows  →  n, l, M, the data's pace  →  θ_dyn  →  θ_π  →  f  →  limits of real windows
 
 Each stage is scanned in chunks. A `Keeper` is told of every chunk and may bring a stage back that was interrupted;
 every draw depends on the seed and the step alone, so that what it brings back ends in the same weights.
@@ -26,8 +26,10 @@ from astro_rl.augment.shares import held_out_split, training_part
 from astro_rl.augment.sharing import GIVEN, Lender
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
-from astro_rl.dynamics.sequences import SequenceData, sequence_data, spread_of
+from astro_rl.dynamics.onestep import OneStep
+from astro_rl.dynamics.sequences import SequenceData, sequence_data, spread_of, steps_of
 from astro_rl.errors import TrainingError
+from astro_rl.nets.mlp import MLP
 from astro_rl.planner.complete import Completer
 from astro_rl.planner.model import PlannerData
 from astro_rl.stitch.auto import AutoShape, choose_shape, model_states, typical_states
@@ -99,9 +101,9 @@ def fit(
     mode, distinct = settings.generate.mode, settings.generate.search.distinct
     source = source_digest(dataset)
     lender = Lender(base, source, settings, seed, any_seed)
-    keys = dict(
-        zip(("temporal", "dynamics", "planner"), jax.random.split(jax.random.key(seed), 3), strict=True)
-    )
+    models_key = jax.random.key(seed)
+    of_diffusion = zip(("temporal", "dynamics", "planner"), jax.random.split(models_key, 3), strict=True)
+    keys: dict[str, jax.Array] = {**dict(of_diffusion), "onestep": jax.random.fold_in(models_key, 3)}
     discount = settings.temporal.discount or discount_for(dataset)
     taken = lender.temporal(discount)
     temporal = taken or fit_temporal(dataset, normaliser, settings, discount, keys["temporal"], keeper, bar)
@@ -152,12 +154,30 @@ def fit(
     if planner_network is None:
         data = PlannerData(sequences(), dynamics_network)
         planner_network = run_stage("planner", planner, data, settings, keys["planner"], keeper, bar).average
+    onestep, onestep_network = None, None
+    if settings.generate.completion.polish:
+        lent = lender.onestep(horizon)
+        onestep, onestep_network = lent or fit_onestep(
+            training_part(dataset, training, settings.training_rows),
+            normaliser,
+            settings,
+            keys["onestep"],
+            keeper,
+            bar,
+        )
     xy = None if task is None else task.xy_indices
-    limits = lender.limits(planner_network, chosen.shape, xy is not None)
+    limits = lender.limits(planner_network, onestep_network, chosen.shape, xy is not None)
     if limits is None:
         with bar("measuring real windows", settings.generate.limit_windows, "windows") as report:
             limits = measure_limits(
-                Completer(planner, planner_network, dynamics_network, settings.generate.sampling),
+                Completer(
+                    planner,
+                    planner_network,
+                    dynamics_network,
+                    settings.generate.completion,
+                    onestep,
+                    onestep_network,
+                ),
                 dataset,
                 normaliser,
                 chosen.shape,
@@ -184,6 +204,8 @@ def fit(
         seed=seed,
         why=chosen.why,
         seeds=lender.seeds(),
+        onestep=onestep,
+        onestep_network=onestep_network,
     )
 
 
@@ -201,6 +223,20 @@ def fit_temporal(
     part = training_part(dataset, np.arange(len(dataset)), settings.training_rows)
     state = run_stage("temporal", learner, temporal_data(part, normaliser), settings, key, keeper, bar)
     return TemporalModel(learner, state.encoder, normaliser)
+
+
+def fit_onestep(
+    part: Dataset,
+    normaliser: Normaliser,
+    settings: AstroSettings,
+    key: jax.Array,
+    keeper: Keeper,
+    bar: Bar,
+) -> tuple[OneStep, MLP]:
+    """f, on the transitions of the trajectories that the diffusion models learn from."""
+    transitions = sequence_data(part, normaliser, 2)
+    model = settings.onestep.build(part.observation_dim, part.action_dim, steps_of(transitions))
+    return model, run_stage("onestep", model, transitions, settings, key, keeper, bar).network
 
 
 def discount_for(dataset: Dataset) -> float:

@@ -82,8 +82,15 @@ class GeneratedBatch:
 
 
 def completer_of(models: FittedModels, settings: GenerateSettings) -> Completer:
-    """The planner and the dynamics model, as algorithm 2 uses them."""
-    return Completer(models.planner, models.planner_network, models.dynamics_network, settings.sampling)
+    """The planner and the dynamics model, as algorithm 2 uses them, and what polishes behind them."""
+    return Completer(
+        models.planner,
+        models.planner_network,
+        models.dynamics_network,
+        settings.completion,
+        models.onestep,
+        models.onestep_network,
+    )
 
 
 def limits_for(
@@ -93,9 +100,11 @@ def limits_for(
     task: Task | None,
     completer: Completes | None = None,
 ) -> RealLimits:
-    """The fit's own, or, where it measured none for this mode or knew no plane, those of the same held-out windows."""
+    """The fit's own, or, where it measured none for this mode, drew sequences otherwise or knew no plane, those of the
+    same held-out windows."""
     limits, xy = models.limits, None if task is None else task.xy_indices
-    if limits.mode == settings.mode and (limits.jump_xy is None) == (xy is None):
+    drawn_alike = settings.completion == models.settings.generate.completion
+    if limits.mode == settings.mode and drawn_alike and (limits.jump_xy is None) == (xy is None):
         return limits
     _, held_out = held_out_split(dataset, models.settings.held_out, models.planner.horizon)
     return measure_limits(

@@ -14,7 +14,9 @@ from astro_rl.augment.settings import AstroSettings, Stage
 from astro_rl.data.digest import digest_columns
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.dynamics.model import Dynamics
+from astro_rl.dynamics.onestep import OneStep
 from astro_rl.nets.dit import DiT
+from astro_rl.nets.mlp import MLP
 from astro_rl.planner.model import Planner
 from astro_rl.stitch.gauge import Gauge
 from astro_rl.stitch.geometry import ChainShape
@@ -44,6 +46,9 @@ class FittedModels:
     """Why the chain has its shape, in words."""
     seeds: Mapping[Stage, int] = field(default_factory=dict)
     """Of the stages that were taken from a fit of another seed."""
+    onestep: OneStep | None = None
+    onestep_network: MLP | None = None
+    """What gaps are polished with; None where they are not."""
 
     def seed_of(self, stage: Stage) -> int:
         return self.seeds.get(stage, self.seed)
@@ -54,6 +59,7 @@ class FittedModels:
             "temporal": self.temporal.encoder,
             "dynamics": self.dynamics_network,
             "planner": self.planner_network,
+            **({} if self.onestep_network is None else {"onestep": self.onestep_network}),
         }
 
     def digest(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from astro_rl.augment.continuation import ContinuationSettings
@@ -51,6 +51,11 @@ class GenerateSettings:
     """Batches in a row that may keep nothing."""
     rewards: RewardSettings = field(default_factory=RewardSettings)
     """The learned reward model, where the dataset has rewards and no task says what they are."""
+
+    @property
+    def completion(self) -> Sampling:
+        """How sequences are drawn in this mode: a rollout holds no recorded state that could be polished towards."""
+        return self.sampling if self.mode == "anchored" else replace(self.sampling, polish=0)
 
     def __post_init__(self) -> None:
         for name in ("deviation_quantile", "step_quantile", "jump_quantile"):

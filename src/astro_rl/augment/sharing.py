@@ -8,7 +8,8 @@ built on, which has to be taken too. Fits are functions of exactly that, so a ba
     gauge      temporal; l, M, calibration
     dynamics   data, dynamics settings, horizon, held_out, training_rows               seed
     planner    dynamics; planner settings, l, M, phase                                 seed
-    limits     planner; mode, sampling, number of windows, batch, x-y known or not
+    onestep    data, onestep settings, held-out part, training_rows                    seed
+    limits     planner, onestep; mode, sampling, number of windows, batch, x-y known or not
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from astro_rl.augment.limits import RealLimits
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.settings import AstroSettings, Stage
 from astro_rl.dynamics.model import Dynamics
+from astro_rl.dynamics.onestep import OneStep
 from astro_rl.errors import ConfigError
 from astro_rl.nets.dit import DiT
+from astro_rl.nets.mlp import MLP
 from astro_rl.stitch.auto import AutoShape
 from astro_rl.stitch.gauge import Gauge
 from astro_rl.stitch.geometry import ChainShape
@@ -63,11 +66,21 @@ def planner_recipe(settings: AstroSettings, shape: ChainShape, phase: int) -> Re
     }
 
 
+def onestep_recipe(settings: AstroSettings, horizon: int) -> Recipe:
+    """Which trajectories are held out depends on the horizon: those too short for it do not count."""
+    return {
+        **_flat("onestep", asdict(settings.onestep)),
+        "horizon": horizon,
+        "held_out": settings.held_out,
+        "training_rows": settings.training_rows,
+    }
+
+
 def limits_recipe(settings: AstroSettings, shape: ChainShape, knows_plane: bool) -> Recipe:
     generate = settings.generate
     return {
         "mode": generate.mode,
-        "sampling": asdict(generate.sampling),
+        "sampling": asdict(generate.completion),
         "limit_windows": generate.limit_windows,
         "completion_batch": generate.completion_batch,
         "pieces": shape.pieces if generate.mode == "rollout" else 2,
@@ -143,9 +156,21 @@ class Lender:
         lends = self._lends("planner", planner_recipe(self.settings, shape, phase), theirs)
         return base.planner_network if lends else None
 
-    def limits(self, planner: DiT, shape: ChainShape, knows_plane: bool) -> RealLimits | None:
+    def onestep(self, horizon: int) -> tuple[OneStep, MLP] | None:
+        base = self.base
+        if base is None or base.onestep is None or base.onestep_network is None:
+            return None
+        theirs = onestep_recipe(base.settings, base.dynamics.horizon)
+        lends = self._lends("onestep", onestep_recipe(self.settings, horizon), theirs)
+        return (base.onestep, base.onestep_network) if lends else None
+
+    def limits(
+        self, planner: DiT, onestep: MLP | None, shape: ChainShape, knows_plane: bool
+    ) -> RealLimits | None:
         base = self.base
         if base is None or base.planner_network is not planner or base.seed != self.seed:
+            return None
+        if self.settings.generate.completion.polish and base.onestep_network is not onestep:
             return None
         theirs = limits_recipe(base.settings, base.shape, base.limits.jump_xy is not None)
         same = base.limits.mode == self.settings.generate.mode

@@ -104,6 +104,7 @@ class FittedAstro:
             "normaliser": models.normaliser._asdict(),
             "settings": models.settings.as_json(),
             **({"seeds": dict(models.seeds)} if models.seeds else {}),
+            **({} if models.onestep is None else {"step_scale": list(models.onestep.scale)}),
         }
 
 
@@ -118,6 +119,12 @@ def restore_astro(saved: Mapping[str, Any], weights: ReadWeights) -> FittedAstro
     )
     planner = settings.planner.build(dynamics, shape, saved["phase"])
     key = jax.random.key(0)
+    onestep, onestep_network = None, None
+    if "step_scale" in saved:
+        onestep = settings.onestep.build(
+            saved["observation_dim"], saved["action_dim"], tuple(saved["step_scale"])
+        )
+        onestep_network = weights("onestep", jax.eval_shape(lambda: onestep.init(key)).network)
     encoder = jax.eval_shape(lambda: learner.init(key, saved["observation_dim"])).encoder
     return FittedAstro(
         FittedModels(
@@ -135,5 +142,7 @@ def restore_astro(saved: Mapping[str, Any], weights: ReadWeights) -> FittedAstro
             seed=saved["seed"],
             why=saved["why"],
             seeds=saved.get("seeds", {}),
+            onestep=onestep,
+            onestep_network=onestep_network,
         )
     )

@@ -11,7 +11,7 @@ what f cannot explain; it is kept as the gap's error, and held against that of r
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +46,7 @@ def polished(
     sigma = jnp.asarray(onestep.scale, states.dtype)
     free = ~known[..., None]
     touched = (~known[:, 1:] | ~known[:, :-1])[..., None]
-    share = jnp.maximum(touched.sum(axis=(1, 2)), 1) * max(sum(s > 0 for s in onestep.scale), 1)
+    share = jnp.maximum(touched.sum(axis=(1, 2)), 1) * states.shape[-1]
     planned = actions
 
     def placed(moved: Array) -> Array:
@@ -66,15 +66,16 @@ def polished(
     optimiser = optax.adam(optax.linear_schedule(rate, 0.0, max(steps, 1)), b1=0.9, b2=0.99)
 
     def one(carry: tuple, _: None) -> tuple[tuple, None]:
-        variables, state = carry
-        updates, state = optimiser.update(jax.grad(total)(variables), state)
-        moved, tried = optax.apply_updates(variables, updates)
-        return ((moved, jnp.clip(tried, -1.0, 1.0)), state), None
+        (moved, tried), state = carry
+        updates, state = optimiser.update(jax.grad(total)((moved, tried)), state)
+        of_states, of_actions = cast(tuple[Array, Array], updates)
+        return ((moved + of_states, jnp.clip(tried + of_actions, -1.0, 1.0)), state), None
 
     start = (jnp.zeros_like(states), actions)
     ((moved, tried), _), _ = jax.lax.scan(one, (start, optimiser.init(start)), None, length=steps)
     final = placed(moved)
-    told = onestep.following(network, final[:, :-1], tried[:, :-1])
+    told = onestep.predict(network, final[:, :-1], tried[:, :-1])
     arrives = (known[:, 1:] & ~known[:, :-1])[..., None]
     seen = final.at[:, 1:].set(jnp.where(arrives, told, final[:, 1:]))
-    return Polished(seen, tried.at[:, -1].set(0.0), jnp.sqrt(each(moved, tried)))
+    # The action of the last state leads out of the sequence, and is nobody's to move.
+    return Polished(seen, tried.at[:, -1].set(actions[:, -1]), jnp.sqrt(each(moved, tried)))

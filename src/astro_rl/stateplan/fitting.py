@@ -14,11 +14,11 @@ from astro_rl.augment.fitting import Bar, Keeper, no_bar, run_updates
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
 from astro_rl.dynamics.model import Dynamics
-from astro_rl.dynamics.sequences import SequenceData, sequence_data, spread_of
+from astro_rl.dynamics.sequences import SequenceData, sequence_data, spread_of, steps_of
 from astro_rl.nets.dit import DiT
 from astro_rl.nets.mlp import MLP
 from astro_rl.stateplan.complete import StateCompleter, StateSampling
-from astro_rl.stateplan.inverse import InverseDynamics, steps_of
+from astro_rl.stateplan.inverse import InverseDynamics
 from astro_rl.stateplan.masks import Masks
 from astro_rl.stateplan.model import StatePlanner
 from astro_rl.stateplan.settings import StatePlanSettings

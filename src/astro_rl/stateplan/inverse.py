@@ -16,8 +16,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Key
 
-from astro_rl.dynamics.sequences import SequenceData, draw_sequences
-from astro_rl.errors import ConfigError
+from astro_rl.dynamics.sequences import SequenceData, draw_sequences, require_scale
 from astro_rl.nets.mlp import MLP
 from astro_rl.training.optimise import adamw, descend, init_optimiser
 
@@ -85,18 +84,3 @@ class InverseDynamics:
 
     def _optimiser(self) -> optax.GradientTransformation:
         return adamw(self.learning_rate, cooldown=self.cooldown, clip=1.0)
-
-
-def require_scale(scale: tuple[float, ...], observation_dim: int) -> None:
-    if len(scale) != observation_dim or min(scale) <= 0:
-        raise ConfigError(
-            "A typical step belongs to each dimension, and is larger than 0.",
-            field="scale",
-            found=f"{len(scale)} numbers, the smallest {min(scale, default=0)}",
-            expected=f"{observation_dim} positive numbers",
-        )
-
-
-def steps_of(data: SequenceData) -> tuple[float, ...]:
-    """σ for a model's own record. Few digits: they travel through a JSON file and come back as they were."""
-    return tuple(float(f"{max(float(value), 1e-3):.4g}") for value in data.step_scale)

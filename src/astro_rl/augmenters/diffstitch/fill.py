@@ -1,6 +1,6 @@
 """Gaps filled and judged: states between two ends, actions by inverse dynamics, and how far they contradict each other.
 
-The deviation of a gap is the largest of its transitions' (`stateplan.onestep`, (5)): the authors reject a gap for one.
+The deviation of a gap is the largest of its transitions' (`dynamics.onestep`, (5)): the authors reject a gap for one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from astro_rl.augment.limits import LEVELS, RealLimits, quantiles
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
+from astro_rl.dynamics.onestep import OneStep
 from astro_rl.errors import DataError
 from astro_rl.nets.mlp import MLP
 from astro_rl.stateplan.complete import StateSampling
@@ -25,7 +26,6 @@ from astro_rl.stateplan.fitting import StatePlan
 from astro_rl.stateplan.inverse import InverseDynamics
 from astro_rl.stateplan.masks import gap_known
 from astro_rl.stateplan.model import StatePlanner
-from astro_rl.stateplan.onestep import OneStep
 from astro_rl.stitch.windows import window_starts
 
 NOTHING = (0.0,) * len(LEVELS)

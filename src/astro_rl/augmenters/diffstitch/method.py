@@ -23,6 +23,7 @@ from astro_rl.augmenters.diffstitch.propose import Stitcher
 from astro_rl.augmenters.diffstitch.settings import DiffStitchSettings
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
+from astro_rl.dynamics.onestep import OneStep
 from astro_rl.dynamics.sequences import sequence_data
 from astro_rl.errors import DataError
 from astro_rl.nets.mlp import MLP
@@ -33,7 +34,6 @@ from astro_rl.stateplan.fitting import (
     restore_state_plan,
     transitions_of,
 )
-from astro_rl.stateplan.onestep import OneStep
 from astro_rl.tasks.relabel import check_width
 from astro_rl.tasks.task import Task
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from astro_rl.augment.settings import changed
 from astro_rl.augmenters.diffstitch.options import StitchSettings
+from astro_rl.dynamics.onestep import OneStep
 from astro_rl.errors import ConfigError
 from astro_rl.stateplan.masks import GapMasks
-from astro_rl.stateplan.onestep import OneStep
 from astro_rl.stateplan.settings import PRESETS as STATE_PRESETS
 from astro_rl.stateplan.settings import (
     InverseSettings,
@@ -24,7 +24,7 @@ from astro_rl.stateplan.settings import (
 
 @dataclass(frozen=True)
 class OneStepSettings:
-    """`stateplan.onestep.OneStep`: the authors' has 7 members, of which 5 are used, and 4 × 200."""
+    """`dynamics.onestep.OneStep`: the authors' has 7 members, of which 5 are used, and 4 × 200."""
 
     steps: int = 10_000
     log_every: int = 500
