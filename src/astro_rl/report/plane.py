@@ -55,6 +55,7 @@ def plane_of(story: RunStory) -> Plane | None:
     drawn = [*(story.fragments.tracks if story.fragments else ())]
     drawn += [piece for chain in story.chains for piece in chain.pieces]
     drawn += [track.xy for track in story.stitched] + [values.xy for values in story.values]
+    drawn += [pair.given[pair.known] for pair in story.pairs]
     if story.distance is not None:
         drawn.append(story.distance.steps.xy)
     if not drawn:

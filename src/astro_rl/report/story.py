@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from astro_rl.errors import DataError
+from astro_rl.report.evidence import Curves, Film, Measures, NoFilm, Pair
 
 PERCENT = "%"
 
@@ -185,7 +186,14 @@ class RunStory:
     distance: DistanceMap | None = None
     chains: tuple[Chain, ...] = ()
     stitched: tuple[Stitched, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    geometry: Measures | None = None
+    """What each selection rule chooses."""
+    film: Film | NoFilm | None = None
+    """None: nobody asked for one."""
+    metrics: Measures | None = None
     values: tuple[ValueMaps, ...] = ()
+    curves: tuple[Curves, ...] = ()
     scores: tuple[Scores, ...] = ()
     accounts: tuple[Account, ...] = ()
     truth: tuple[Truth, ...] = ()
