@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -60,11 +61,21 @@ def coverage(story: TableStory) -> str:
 
 
 def digits_of(story: TableStory) -> int:
-    """Decimals of all its figures: one for percentages, else enough for three digits of the median."""
-    means = [abs(c.mean) for each in story.rows for c in each.cells.values() if c.mean]
-    if story.unit == "%" or not means:
-        return 1
-    return int(np.clip(2 - np.floor(np.log10(np.median(means))), 0, 5))
+    """Decimals of all its figures: one for percentages, else enough to tell them apart."""
+    return 1 if story.unit == "%" else decimals([cell for each in story.rows for cell in each.cells.values()])
+
+
+def digits_in(story: TableStory, column: str) -> int:
+    """Columns that are no rivals have decimals of their own."""
+    if story.panels == "rows":
+        return digits_of(story)
+    return decimals([each.cells[column] for each in story.rows if column in each.cells])
+
+
+def decimals(cells: Sequence[Cell]) -> int:
+    """Enough for three digits of the median figure."""
+    means = [abs(cell.mean) for cell in cells if cell.mean]
+    return int(np.clip(2 - np.floor(np.log10(np.median(means))), 0, 5)) if means else 1
 
 
 def figure_text(value: float, digits: int = 1) -> str:
@@ -74,7 +85,7 @@ def figure_text(value: float, digits: int = 1) -> str:
 def best_columns(row_: Row, story: TableStory) -> set[str]:
     """Columns with the best mean of a row; none where only one has a figure."""
     means = {name: cell.mean for name, cell in row_.cells.items() if cell.mean is not None}
-    if len(means) < 2:
+    if len(means) < 2 or story.better is None:
         return set()
     best = max(means.values()) if story.better == "higher" else min(means.values())
     return {name for name, mean in means.items() if mean == best}
@@ -82,9 +93,14 @@ def best_columns(row_: Row, story: TableStory) -> set[str]:
 
 def _table_section(story: TableStory) -> Section:
     text = paragraph(
-        f"Means over seeds{f' in {story.unit}' if story.unit else ''} ± standard deviation, the 95 % interval and the "
-        f"paper's figure below, where there are any. The best mean of a row is underlined, which claims nothing: look "
-        "at the intervals. Columns sort by a click on their names.",
+        f"Means{f' in {story.unit}' if story.unit else ''} ± standard deviation, the 95 % interval and the paper's figure "
+        "below, where there are any. "
+        + (
+            "The best mean of a row is underlined, which claims nothing: look at the intervals. "
+            if story.better is not None
+            else ""
+        )
+        + "Columns sort by a click on their names.",
         "soft small",
     )
     head = "".join(
@@ -111,8 +127,9 @@ def _table_section(story: TableStory) -> Section:
 def _line(each: Row, story: TableStory) -> str:
     best = best_columns(each, story)
     note = f'<span class="sub">{escape(each.note)}</span>' if each.note else ""
-    digits = digits_of(story)
-    cells = "".join(_cell(each.cells.get(name, Cell()), name in best, digits) for name in story.columns)
+    cells = "".join(
+        _cell(each.cells.get(name, Cell()), name in best, digits_in(story, name)) for name in story.columns
+    )
     return f'<tr><th scope="row">{escape(each.name)}{note}</th>{cells}</tr>'
 
 
@@ -139,52 +156,91 @@ def _cell(cell: Cell, best: bool, digits: int) -> str:
 
 
 def _charts_section(story: TableStory) -> Section | None:
-    shown = [each for each in story.rows if sum(c.mean is not None for c in each.cells.values())]
-    if not shown or not any(c.low is not None for each in shown for c in each.cells.values()):
-        return None
-    low, high = chart_range(story)
-    paper = any(cell.paper is not None for each in shown for cell in each.cells.values())
-    panels = "".join(_panel(each, story, low, high) for each in shown)
-    text = paragraph(
-        "Marks are means, thick lines their 95 % intervals; one scale for all rows.", "soft small"
-    )
-    figure = f'<figure data-figure="intervals"><div class="panels">{panels}</div></figure>'
-    body = text + (PAPER_KEY if paper else "") + figure
-    return Section("intervals", "Row by row", body, "Intervals")
-
-
-def chart_range(story: TableStory) -> tuple[float, float]:
-    """0 to 100 for percentages that lie there; else all that is drawn, from 0 where nothing lies below it."""
+    """A panel a row, on one scale for all, or a panel a column, each on its own."""
     cells = [cell for each in story.rows for cell in each.cells.values() if cell.mean is not None]
-    ends = [end for cell in cells for end in (cell.mean, cell.low, cell.high, cell.paper) if end is not None]
-    low, high = min(ends), max(ends)
-    if story.unit == "%" and low >= 0 and 25 < high <= 100:
+    if not cells or all(cell.low is None and cell.std is None and cell.paper is None for cell in cells):
+        return None
+    if story.panels == "rows":
+        spans, told = chart_range(cells, story.unit), "one scale for all rows"
+        panels = [
+            _panel(
+                f"{each.name}, {each.group}" if each.group else each.name,
+                [(number, name, each.cells.get(name)) for number, name in enumerate(story.columns)],
+                story,
+                spans,
+            )
+            for each in story.rows
+        ]
+    else:
+        told = "each column on a scale of its own"
+        panels = [
+            _panel(
+                name,
+                [(number, each.name, each.cells.get(name)) for number, each in enumerate(story.rows)],
+                story,
+            )
+            for name in story.columns
+        ]
+    text = paragraph(
+        f"Marks are means, thick lines their 95 % intervals (or standard deviations, where there is none); {told}.",
+        "soft small",
+    )
+    figure = f'<figure data-figure="intervals"><div class="panels">{"".join(panels)}</div></figure>'
+    body = text + (PAPER_KEY if any(cell.paper is not None for cell in cells) else "") + figure
+    title, short = ("Row by row", "Rows") if story.panels == "rows" else ("Column by column", "Columns")
+    return Section("intervals", title, body, short)
+
+
+def reach(cell: Cell) -> tuple[float, float]:
+    """From where to where a cell is drawn: its interval, else its spread, else its mean alone."""
+    assert cell.mean is not None
+    if cell.low is not None and cell.high is not None:
+        return cell.low, cell.high
+    return cell.mean - (cell.std or 0.0), cell.mean + (cell.std or 0.0)
+
+
+def chart_range(cells: Sequence[Cell], unit: str) -> tuple[float, float]:
+    """0 to 100 for percentages that go far; else all that is drawn, from 0 where no mean lies below it."""
+    means = [cell.mean for cell in cells if cell.mean is not None]
+    ends = [end for cell in cells if cell.mean is not None for end in (*reach(cell), cell.paper)]
+    low, high = (float(pick(end for end in ends if end is not None)) for pick in (min, max))
+    if unit == "%" and min(means) >= 0 and 25 < high <= 100:
         return 0.0, 100.0
-    if low >= 0:
+    if min(means) >= 0:
         return 0.0, nice(high) if high > 0 else 1.0
-    reach = nice(max(abs(low), abs(high)))
-    return -reach, reach if high > 0 else 0.0
+    most = nice(max(abs(low), abs(high)))
+    return -most, most if high > 0 else 0.0
 
 
-def _panel(each: Row, story: TableStory, low: float, high: float) -> str:
-    rows = [
-        _strip(number, name, each.cells[name], low, high, digits_of(story))
-        for number, name in enumerate(story.columns)
-        if name in each.cells and each.cells[name].mean is not None
+def _panel(
+    title: str,
+    entries: list[tuple[int, str, Cell | None]],
+    story: TableStory,
+    spans: tuple[float, float] | None = None,
+) -> str:
+    shown = [
+        (number, name, cell) for number, name, cell in entries if cell is not None and cell.mean is not None
     ]
-    title = f"{each.name}, {each.group}" if each.group else each.name
-    strips = "".join(rows) + axis(low, high, story.unit)
+    if not shown:
+        return ""
+    unit = story.unit if story.panels == "rows" else ""
+    low, high = spans or chart_range([cell for *_, cell in shown], unit)
+    digits = digits_of(story) if spans else decimals([cell for *_, cell in shown])
+    rows = [_strip(number, name, cell, low, high, digits) for number, name, cell in shown]
+    strips = "".join(rows) + axis(low, high, unit)
     return f'<div class="panel"><h3>{escape(title)}</h3><div class="strips">{strips}</div></div>'
 
 
 def _strip(number: int, name: str, cell: Cell, low: float, high: float, digits: int) -> str:
     assert cell.mean is not None
-    inside, told = "", f"{name}: {figure_text(cell.mean, digits)}"
-    numbers = f"<b>{figure_text(cell.mean, digits)}</b>"
-    if cell.low is not None and cell.high is not None:
-        inside += interval_line(Estimate(cell.mean, cell.low, cell.high), low, high, tick=False)
-        numbers += f" <span>{figure_text(cell.low, digits)} to {figure_text(cell.high, digits)}</span>"
-        told += f", interval {figure_text(cell.low, digits)} to {figure_text(cell.high, digits)}"
+    value = figure_text(cell.mean, digits)
+    inside, told, numbers = "", f"{name}: {value}", f"<b>{value}</b>"
+    left, right = reach(cell)
+    if left < right:
+        inside += interval_line(Estimate(cell.mean, left, right), low, high, tick=False)
+        span = f"{figure_text(left, digits)} to {figure_text(right, digits)}"
+        numbers += f" <span>{span}</span>"
+        told += f", {span}"
     if cell.paper is not None:
         inside += PAPER_MARK.format(place(cell.paper, low, high), 20)
         told += f", paper {figure_text(cell.paper, digits)}"
@@ -195,29 +251,12 @@ def _strip(number: int, name: str, cell: Cell, low: float, high: float, digits: 
 def _more(story: TableStory) -> list[Section]:
     sections = []
     for number, each in enumerate(story.more):
-        lines = [
-            [f"{line.group}: {line.name}" if line.group else line.name]
-            + [_plain(line.cells.get(name, Cell()), digits_of(each)) for name in each.columns]
-            for line in (*each.rows, *each.averages)
-        ]
+        lines = [["–" if cell is None else cell for cell in line] for line in each.rows]
         notes = "".join(paragraph(text, "soft small") for text in each.notes)
-        body = (paragraph(each.caption) if each.caption else "") + table(["", *each.columns], lines) + notes
-        sections.append(Section(f"more-{number}", each.title, body, each.title.split(":")[0]))
+        sections.append(
+            Section(f"more-{number}", each.title, table(each.header, lines) + notes, each.title.split(":")[0])
+        )
     return sections
-
-
-def _plain(cell: Cell, digits: int) -> str:
-    """A cell in one line."""
-    if cell.mean is None:
-        return cell.note or "–"
-    told = figure_text(cell.mean, digits)
-    if cell.std is not None:
-        told += f" ± {figure_text(cell.std, digits)}"
-    if cell.low is not None and cell.high is not None:
-        told += f" [{figure_text(cell.low, digits)}, {figure_text(cell.high, digits)}]"
-    if cell.paper is not None:
-        told += f" (paper {figure_text(cell.paper, digits)})"
-    return f"{told}; {cell.note}" if cell.note else told
 
 
 def _notes(story: TableStory) -> Section | None:

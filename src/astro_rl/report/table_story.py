@@ -46,6 +46,17 @@ class Row:
 
 
 @dataclass(frozen=True)
+class TextTable:
+    """A smaller table beside the main one, in words: regimes, averages, probabilities of improvement."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+    """The first cell names its row. None where there is nothing to say."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class TableStory:
     """One table, with everything that its page says."""
 
@@ -53,7 +64,10 @@ class TableStory:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     unit: str = "%"
-    better: Literal["higher", "lower"] = "higher"
+    better: Literal["higher", "lower"] | None = "higher"
+    """None: columns are no rivals of each other, and none is the best."""
+    panels: Literal["rows", "columns"] = "rows"
+    """Charts: all columns of a row on one scale, or all rows of a column, each on a scale of its own."""
     baseline: str | None = None
     """The column that others are held against."""
     averages: tuple[Row, ...] = ()
@@ -61,8 +75,7 @@ class TableStory:
     caption: str = ""
     notes: tuple[str, ...] = ()
     """Sentences below the table: how it was made, where it differs from the paper."""
-    more: tuple[TableStory, ...] = ()
-    """Smaller tables of the same results: regimes, probabilities of improvement, averages of other kinds."""
+    more: tuple[TextTable, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     commands: tuple[str, ...] = ()
     machine: str | None = None
@@ -116,14 +129,23 @@ class TableStory:
 
 
 def _table(saved: Mapping[str, Any]) -> TableStory:
-    plain = {name: saved[name] for name in ("title", "unit", "better", "baseline", "caption", "machine")}
+    names = ("title", "unit", "better", "panels", "baseline", "caption", "machine")
+    plain = {name: saved[name] for name in names}
     texts = {name: tuple(saved[name]) for name in ("columns", "notes", "commands")}
     return TableStory(
         **plain,
         **texts,
         rows=tuple(_row(row) for row in saved["rows"]),
         averages=tuple(_row(row) for row in saved["averages"]),
-        more=tuple(_table(each) for each in saved["more"]),
+        more=tuple(
+            TextTable(
+                each["title"],
+                tuple(each["header"]),
+                tuple(tuple(line) for line in each["rows"]),
+                tuple(each["notes"]),
+            )
+            for each in saved["more"]
+        ),
         settings=dict(saved["settings"]),
     )
 
