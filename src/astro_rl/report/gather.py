@@ -178,11 +178,17 @@ def stitched_of(
     found = []
     for number in evenly(len(augmented), count).tolist():
         track = augmented[number]
-        owners, rows = _origin(augmented, dataset, number)
-        generated = ~_recorded(track.observations, dataset, rows)
+        owners, _ = _origin(augmented, dataset, number)
+        generated = generated_states(augmented, dataset, number)
         source = np.where(generated, -1, owners)
         found.append(Stitched(_places(track.observations, xy), generated, source))
     return tuple(found)
+
+
+def generated_states(augmented: Dataset, dataset: Dataset, number: int) -> Bool[np.ndarray, "states"]:
+    """Which states of an augmented trajectory no recording holds."""
+    _, rows = _origin(augmented, dataset, number)
+    return ~_recorded(augmented[number].observations, dataset, rows)
 
 
 def chains_of(augmented: Dataset, dataset: Dataset, xy: Plane, count: int = PICTURES) -> tuple[Chain, ...]:

@@ -130,8 +130,8 @@ class TableStory:
 
 def _table(saved: Mapping[str, Any]) -> TableStory:
     names = ("title", "unit", "better", "panels", "baseline", "caption", "machine")
-    plain = {name: saved[name] for name in names}
-    texts = {name: tuple(saved[name]) for name in ("columns", "notes", "commands")}
+    plain: dict[str, Any] = {name: saved[name] for name in names}
+    texts: dict[str, Any] = {name: tuple(saved[name]) for name in ("columns", "notes", "commands")}
     return TableStory(
         **plain,
         **texts,
