@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from astro_rl.report.evidence import Attempt, Curves, Film, Measure, Measures, Pair, Reading
+from astro_rl.report.evidence import Attempt, ChosenPair, Curves, Film, Measure, Measures, Pair, Reading
+from astro_rl.report.measures import metrics_of
 from astro_rl.report.story import RunStory
 from astro_rl.report.table_story import Cell, Row, TableStory, TextTable
 from tests.report.stories import EVIL, full_story, line
@@ -59,18 +60,33 @@ def geometry() -> Measures:
     )
 
 
+def chosen() -> dict[str, tuple[ChosenPair, ...]]:
+    def one(y: float, **marks: bool) -> ChosenPair:
+        return ChosenPair(line((1, y), (3, y), 5), line((5, y + 1), (7, y + 1), 5), **marks)
+
+    return {
+        "temporal distance": (one(1), one(3), one(5, never_joined=True)),
+        "random": (one(2, behind_wall=True, never_joined=True), one(4, out_of_reach=True), one(7)),
+    }
+
+
 def metrics() -> Measures:
-    return Measures(
-        (
-            Measure(
-                "One-step replay error",
-                {"real, held out": Reading(0.012), "augmented": Reading(0.35)},
-                unit="steps",
-            ),
-            Measure("Wall crossings", {"real, held out": Reading(0.0), "augmented": Reading(0.4)}, unit="%"),
-        ),
-        reference="real, held out",
-        absent={"Value maps": EVIL},
+    """Read as the makers of measurements write them."""
+    figures = [
+        ("data/trajectories", "trajectories", 30.0, 40.0, "count", ""),
+        ("simulator/replay", "one-step replay error, median", 0.35, 0.012, "", "in lengths of a step"),
+        ("walls/crossed", "transitions through a wall", 0.004, 0.0, "%", ""),
+        ("novelty/joined", "joined cells that no recording joins", 0.31, None, "%", ""),
+        ("values/q", "Q(s, π(s)), mean", -31.5, -44.25, "", ""),
+    ]
+    names = ("key", "text", "augmented", "real", "unit", "note")
+    return metrics_of(
+        {
+            "format": "astro-rl measurement",
+            "figures": [dict(zip(names, figure, strict=True)) for figure in figures],
+            "left_out": [{"what": "dynamics violation rate", "why": EVIL}],
+            "data": {"held_out": "8 trajectories held out of training"},
+        }
     )
 
 
@@ -109,6 +125,7 @@ def evidence_story(seeds: int = 4) -> RunStory:
         full_story(seeds),
         pairs=(pair(), pair(2.0), pair(5.0)),
         geometry=geometry(),
+        chosen=chosen(),
         metrics=metrics(),
         curves=curves(seeds),
         film=film(),

@@ -100,6 +100,8 @@ class Measure:
     """In the paper's words. None: neither is better by itself."""
     note: str = ""
     """How it is measured, where its name does not say."""
+    group: str = ""
+    """What it belongs to, where there are many."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,18 @@ class Measures:
     def sets(self) -> tuple[str, ...]:
         """Names of all sets of data, in the order in which they first come."""
         return tuple(dict.fromkeys(name for measure in self.measures for name in measure.readings))
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenPair:
+    """A source and a target as a selection rule puts them together, before anything is generated."""
+
+    source: Float[np.ndarray, "states 2"]
+    target: Float[np.ndarray, "states 2"]
+    behind_wall: bool = False
+    out_of_reach: bool = False
+    never_joined: bool = False
+    """No recording goes from the one place to the other."""
 
 
 @dataclass(frozen=True, eq=False)

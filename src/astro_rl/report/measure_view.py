@@ -9,7 +9,9 @@ from html import escape
 import numpy as np
 
 from astro_rl.evaluate.statistics import Estimate
+from astro_rl.report.chosen_view import chosen_maps
 from astro_rl.report.evidence import Measure, Measures, Reading
+from astro_rl.report.maps import Sheet
 from astro_rl.report.markup import Section, amount, paragraph, table
 from astro_rl.report.score_chart import axis, interval_line, nice, place, row, shape
 from astro_rl.report.story import RunStory
@@ -18,7 +20,7 @@ PAPER_MARK = '<svg class="paper" x="{0}" y="{1}"><path d="M0-6L6 0 0 6-6 0z"/></
 BETTER = {"lower": "the paper calls less better", "higher": "the paper calls more better"}
 
 
-def geometry_section(story: RunStory) -> Section | None:
+def geometry_section(story: RunStory, sheet: Sheet | None) -> Section | None:
     """What each selection rule chooses."""
     if story.geometry is None:
         return None
@@ -27,7 +29,8 @@ def geometry_section(story: RunStory) -> Section | None:
         "sharply the path turns, how often a wall stands between the two, how often a pair leads where no recording "
         "went."
     )
-    body = text + measures_body(story.geometry, "geometry")
+    maps = "" if sheet is None or not story.chosen else chosen_maps(sheet, story)
+    body = text + measures_body(story.geometry, "geometry") + maps
     return Section("geometry", "What each selection rule chooses", body, "Selection")
 
 
@@ -38,13 +41,9 @@ def metrics_section(story: RunStory) -> Section | None:
     reference = story.metrics.reference
     text = paragraph(
         "Every metric that applies to this data"
-        + (
-            f", with its value on {reference} data beside it: no generator has to do better."
-            if reference
-            else "."
-        )
+        + (f", with its value on data that is {reference} beside it." if reference else ".")
     )
-    body = text + measures_body(story.metrics, "metrics")
+    body = text + lines_body(story.metrics)
     return Section("metrics", "Metrics beside real data's", body, "Metrics")
 
 
@@ -60,12 +59,68 @@ def measures_body(found: Measures, name: str) -> str:
     panels = "".join(_panel(measure, found) for measure in found.measures)
     parts.append(f'<figure data-figure="{name}"><div class="panels">{panels}</div></figure>')
     parts.append(_table(found))
-    if found.absent:
-        items = "".join(
-            f"<li><b>{escape(what)}</b>: {escape(why)}</li>" for what, why in found.absent.items()
-        )
-        parts.append(f'<h3>What did not apply</h3><ul class="limits">{items}</ul>')
-    return "".join(parts)
+    return "".join(parts) + _absent(found)
+
+
+def lines_body(found: Measures) -> str:
+    """Many measures: a line each, its sets on one small scale of its own. The whole text stands in the line, so no
+    table repeats it."""
+    groups = dict.fromkeys(measure.group for measure in found.measures)
+    parts = [paragraph(found.about, "soft")] if found.about else []
+    marks = "".join(
+        f'<li class="arm-{min(number, 4)}"><svg class="dots" viewBox="0 0 34 14" aria-hidden="true">'
+        f'<g class="dot" transform="translate(17 7)">{shape(number)}</g></svg>{escape(name)}</li>'
+        for number, name in enumerate(line_sets(found))
+    )
+    drawn = ""
+    for group in groups:
+        lines = "".join(_line(measure, found) for measure in found.measures if measure.group == group)
+        drawn += (f"<h3>{escape(group)}</h3>" if group else "") + f'<div class="lines">{lines}</div>'
+    scale = paragraph(
+        "Each line has a scale of its own, from 0 on, or as far either side of 0 where values are negative.",
+        "soft small",
+    )
+    return (
+        "".join(parts)
+        + f'<ul class="key">{marks}</ul>{scale}<figure data-figure="metrics">{drawn}</figure>'
+        + _absent(found)
+    )
+
+
+def line_sets(found: Measures) -> tuple[str, ...]:
+    """The reference first: it takes the hollow mark."""
+    return tuple(sorted(found.sets, key=lambda name: name != found.reference))
+
+
+def _line(measure: Measure, found: Measures) -> str:
+    low, high = measure_range(measure)
+    dots, told = "", []
+    for number, name in enumerate(line_sets(found)):
+        reading = measure.readings.get(name)
+        told.append(f"<b>{escape(name)}</b> {_told(reading, measure.unit)}")
+        if reading is not None:
+            dots += (
+                f'<g class="arm-{min(number, 4)}"><svg class="dot" x="{place(reading.value, low, high)}" y="10">'
+                f"{shape(number)}</svg></g>"
+            )
+    note = f'<span class="sub">{escape(measure.note)}</span>' if measure.note else ""
+    rail = f'<line class="rail-line" x1="{place(low, low, high)}" x2="{place(high, low, high)}" y1="10" y2="10"/>'
+    cells = "".join(f"<span>{each}</span>" for each in told)
+    return (
+        f'<div class="line"><div class="line-name">{escape(measure.name)}{note}</div>'
+        f'<svg class="line-plot" aria-hidden="true">{rail}{dots}</svg><div class="line-numbers">{cells}</div></div>'
+    )
+
+
+def _told(reading: Reading | None, unit: str) -> str:
+    return "–" if reading is None else escape(reading_text(reading, unit))
+
+
+def _absent(found: Measures) -> str:
+    if not found.absent:
+        return ""
+    items = "".join(f"<li><b>{escape(what)}</b>: {escape(why)}</li>" for what, why in found.absent.items())
+    return f'<h3>What did not apply</h3><ul class="limits">{items}</ul>'
 
 
 def measure_range(measure: Measure) -> tuple[float, float]:
@@ -100,8 +155,8 @@ def paper_text(reading: Reading) -> str:
 def number_text(value: float) -> str:
     """Three digits: enough to compare, and no more than a table can bear."""
     size = abs(value)
-    if size == 0:
-        return "0"
+    if value == round(value) and size < 1e6:
+        return f"{value:,.0f}".replace("-", "−")
     if size >= 100 or size < 0.001:
         return amount(value) if size >= 100 else f"{value:.1e}".replace("-", "−")
     digits = 2 - int(np.floor(np.log10(size)))

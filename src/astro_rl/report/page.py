@@ -32,7 +32,7 @@ from astro_rl.report.sections import (
     truth_section,
 )
 from astro_rl.report.story import RunStory
-from astro_rl.report.viewers import chains_section, stitched_section
+from astro_rl.report.viewers import chains_section, generated_section, stitched_section
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"  # noqa: E501
 """A browser that heeds it sends nothing, whatever stands in the page."""
@@ -85,7 +85,7 @@ def _scripts(story: RunStory) -> Iterator[str]:
     """Only what the page has parts for."""
     if plane_of(story) is not None:
         yield "page.js"
-    if story.curves or isinstance(story.film, Film):
+    if story.curves or story.chosen or isinstance(story.film, Film):
         yield "parts.js"
 
 
@@ -95,10 +95,11 @@ def _sections(story: RunStory, sheet: Sheet | None) -> list[Section]:
     every = [
         _data_section(story, sheet),
         maps.get("distance"),
-        geometry_section(story),
+        geometry_section(story, sheet),
         maps.get("chains"),
         maps.get("pairs"),
         maps.get("stitched"),
+        maps.get("generated"),
         film_section(story),
         truth_section(story),
         metrics_section(story),
@@ -119,6 +120,7 @@ def _maps(story: RunStory, sheet: Sheet) -> dict[str, Section | None]:
         "distance": None if story.distance is None else distance_section(sheet, story, story.distance),
         "chains": chains_section(sheet, story),
         "stitched": stitched_section(sheet, story),
+        "generated": generated_section(sheet, story),
         "pairs": pairs_section(sheet, story),
         "values": values_section(sheet, story),
     }

@@ -35,6 +35,16 @@
     });
   });
 
+  // Pairs that rules choose: all of them, or one kind.
+  each("[data-chosen]", (figure) => {
+    const choices = [...figure.querySelectorAll(".choice")];
+    figure.querySelector(".controls").hidden = false;
+    choices.forEach((choice, index) => choice.addEventListener("click", () => {
+      if (choice.dataset.kind) figure.dataset.show = choice.dataset.kind; else delete figure.dataset.show;
+      press(choices, index);
+    }));
+  });
+
   // A strip of frames: one of them large, or one after the other.
   each("[data-film]", (figure) => {
     const frames = [...figure.querySelectorAll(".frame")], screen = figure.querySelector(".screen");
