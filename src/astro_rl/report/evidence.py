@@ -142,8 +142,8 @@ class Curves:
     quantity: str
     """As the records call it: `critic/loss`."""
     steps: Int[np.ndarray, "points"]
-    arms: Mapping[str, Float[np.ndarray, "seeds points"]]
-    """NaN where a seed has no finite value."""
+    arms: Mapping[str, Float[np.ndarray, "_ _"]]
+    """Seeds × points; NaN where a seed has no finite value."""
 
     def __post_init__(self) -> None:
         for arm, values in self.arms.items():

@@ -167,7 +167,7 @@ def _panel(measure: Measure, found: Measures) -> str:
     low, high = measure_range(measure)
     rows = [
         _row(number, name, measure.readings[name], measure.unit, low, high, name == found.reference)
-        for number, name in enumerate(found.sets)
+        for number, name in enumerate(line_sets(found))
         if name in measure.readings
     ]
     told = [text for text in (measure.note, BETTER.get(measure.better or "")) if text]

@@ -28,7 +28,7 @@ from astro_rl.report.drawing import (
 )
 from astro_rl.report.evidence import Attempt, ChosenPair, Curves, Film, Measure, Measures, Pair
 from astro_rl.report.film_view import kind
-from astro_rl.report.measure_view import measure_range
+from astro_rl.report.measure_view import line_sets, measure_range
 from astro_rl.report.pairs_view import box_of, methods
 from astro_rl.report.plane import Plane
 from astro_rl.report.story import RunStory
@@ -45,8 +45,8 @@ KIND_LOOKS: dict[str, dict[str, Any]] = {
 FRAMES = 8
 """Of a film strip on paper."""
 
-Entry = tuple[str, float, tuple[float, float], float | None]
-"""(name, value, from where to where, the paper's figure)"""
+Entry = tuple[int, str, float, tuple[float, float], float | None]
+"""(which of all sets, name, value, from where to where, the paper's figure)"""
 
 
 def part_figures(story: RunStory, plane: Plane | None) -> Iterator[tuple[str, Figure]]:
@@ -129,31 +129,43 @@ def _chosen_pair(axes: Axes, pair: ChosenPair) -> None:
 
 
 def _measures(found: Measures) -> Figure:
-    return _panels([(_title(each), _readings(each), measure_range(each)) for each in found.measures])
+    sets = line_sets(found)
+    return _panels([(_title(each), _readings(each, sets), measure_range(each)) for each in found.measures])
 
 
 def _title(measure: Measure) -> str:
     return measure.name + (f", {measure.unit}" if measure.unit else "")
 
 
-def _readings(measure: Measure) -> list[Entry]:
-    return [(name, one.value, one.reach, one.paper) for name, one in measure.readings.items()]
+def _readings(measure: Measure, sets: Sequence[str]) -> list[Entry]:
+    there = [(number, name, measure.readings.get(name)) for number, name in enumerate(sets)]
+    return [(number, name, one.value, one.reach, one.paper) for number, name, one in there if one is not None]
 
 
 def _table_panels(story: TableStory) -> Iterator[tuple[str, list[Entry], tuple[float, float]]]:
     if story.panels == "rows":
-        titled = [(f"{row.name}, {row.group}".strip(", "), list(row.cells.items())) for row in story.rows]
+        titled = [
+            (
+                f"{row.name}, {row.group}".strip(", "),
+                [(name, row.cells.get(name, Cell())) for name in story.columns],
+            )
+            for row in story.rows
+        ]
     else:
         titled = [
-            (name, [(row.name, row.cells[name]) for row in story.rows if name in row.cells])
-            for name in story.columns
+            (name, [(row.name, row.cells.get(name, Cell())) for row in story.rows]) for name in story.columns
         ]
     shared = [cell for _, cells in titled for _, cell in cells if cell.mean is not None]
     for title, cells in titled:
-        there: list[tuple[str, Cell]] = [(name, cell) for name, cell in cells if cell.mean is not None]
-        if there:
-            scaled = shared if story.panels == "rows" else [cell for _, cell in there]
-            entries = [(name, float(cell.mean or 0.0), reach(cell), cell.paper) for name, cell in there]
+        entries = [
+            (number, name, cell.mean, reach(cell), cell.paper)
+            for number, (name, cell) in enumerate(cells)
+            if cell.mean is not None
+        ]
+        if entries:
+            scaled = (
+                shared if story.panels == "rows" else [cell for _, cell in cells if cell.mean is not None]
+            )
             yield title, entries, chart_range(scaled, story.unit)
 
 
@@ -165,8 +177,8 @@ def _panels(panels: Sequence[tuple[str, list[Entry], tuple[float, float]]]) -> F
     figure = new_figure(1.6 * COLUMN * columns, (0.65 + 0.24 * tallest) * rows)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, (title, entries, (low, high)) in zip(grid, panels, strict=False):
-        for number, (_, value, (left, right), paper) in enumerate(entries):
-            colour, mark = ARMS[min(number, 4)], ARM_MARKS[min(number, 4)]
+        for number, (which, _, value, (left, right), paper) in enumerate(entries):
+            colour, mark = ARMS[min(which, 4)], ARM_MARKS[min(which, 4)]
             axes.plot(
                 [max(left, low), right],
                 [number, number],
@@ -175,13 +187,13 @@ def _panels(panels: Sequence[tuple[str, list[Entry], tuple[float, float]]]) -> F
                 alpha=0.28,
                 solid_capstyle="butt",
             )
-            face = "white" if number == 0 else colour
+            face = "white" if which == 0 else colour
             axes.plot(value, number, mark, color=colour, markersize=5, markerfacecolor=face)
             if paper is not None:
                 axes.plot(paper, number, "D", color="black", markersize=4.5, markerfacecolor="none")
         margin = 0.03 * (high - low)
         axes.set(xlim=(low - margin, high + margin), ylim=(len(entries) - 0.5, -0.5))
-        axes.set_yticks(range(len(entries)), [name for name, *_ in entries])
+        axes.set_yticks(range(len(entries)), [name for _, name, *_ in entries])
         axes.set_title(title, fontsize=8, loc="left")
         axes.tick_params(labelsize=7)
         bare(axes, "top", "right", "left")
