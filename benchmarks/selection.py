@@ -22,9 +22,10 @@ from benchmarks.distances import held_out_split, load_model, rounded
 from tyro.conf import Positional
 
 from astro_rl.data import load
+from astro_rl.stitch.filtering import Chains
 from astro_rl.stitch.gauge import Gauge, fit_gauge
 from astro_rl.stitch.geometry import ChainShape
-from astro_rl.stitch.search import Chains, ChainSearch, SearchSettings
+from astro_rl.stitch.search import ChainSearch, SearchSettings
 from astro_rl.stitch.windows import Windows, find_windows
 from astro_rl.temporal.model import TemporalModel
 

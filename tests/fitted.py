@@ -33,6 +33,8 @@ SIZES: dict[str, Any] = {
     "dynamics.log_every": 20,
     "planner.steps": 40,
     "planner.log_every": 20,
+    "onestep.steps": 40,
+    "onestep.log_every": 20,
     "generate.search.threshold": 30.0,
     "generate.search.tolerance": 6.0,
     # Models that learned for so short a time miss every junction by far.

@@ -17,6 +17,9 @@ NUMERICS = (
     "dynamics",
     "diffusion",
     "planner",
+    "augment",
+    "augmenters",
+    "stateplan",
 )
 FORBIDDEN_ROOMS = ("cli", "run", "envs", "collect", "evaluate", "progress")
 FORBIDDEN_PACKAGES = (

@@ -25,6 +25,7 @@ RUN = (
     "docs/method/dynamics.md",
     "docs/method/planner.md",
     "docs/method/augmentation.md",
+    "docs/method/ablations.md",
 )
 """Pages whose Python takes seconds. Other blocks would train for minutes; their names are checked below."""
 SMALLER = {

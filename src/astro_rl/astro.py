@@ -39,6 +39,7 @@ class Astro:
         shape: ChainShape | tuple[int, int, int] | None = None,
         settings: Mapping[str, Any] | None = None,
         seed: int = 0,
+        base: Astro | None = None,
         out: str | Path | None = None,
         bar: Bar = progress_bar,
     ) -> Astro:
@@ -47,14 +48,24 @@ class Astro:
         `preset` is tiny (seconds), cpu (up to an hour), paper (an accelerator and hours) or auto (cpu, or paper with
         an accelerator). `shape` is (pieces, l, M); unless given it is read off the data. `settings` changes single
         ones by their path, `{"dynamics.steps": 50_000}`. `task` tells where x and y stand and what is rewarded; it
-        may be None. With `out`, a fit that was killed goes on when the same call is made again.
+        may be None. With `out`, a fit that was killed goes on when the same call is made again. What `base`, another
+        fit of the same data, would give unchanged is taken from it: other planner settings fit the planner alone.
         """
         from astro_rl.run.fit import fit_models
 
         chosen = settings_for(preset, settings, accelerator=has_accelerator())
         known = get_task(task) if isinstance(task, str) else task
         form = ChainShape(*shape) if isinstance(shape, tuple) else shape
-        models = fit_models(dataset, chosen, shape=form, task=known, seed=seed, out=out, bar=bar)
+        models = fit_models(
+            dataset,
+            chosen,
+            shape=form,
+            task=known,
+            seed=seed,
+            base=None if base is None else base.models,
+            out=out,
+            bar=bar,
+        )
         return cls(models, dataset, known, None if out is None else Path(out))
 
     def augment(

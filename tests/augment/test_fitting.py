@@ -181,6 +181,8 @@ def test_a_keeper_hears_of_every_chunk_and_a_seed_decides_every_weight(fitted: F
         ("dynamics", 40, True),
         ("planner", 20, False),
         ("planner", 40, True),
+        ("onestep", 20, False),
+        ("onestep", 40, True),
     ]
     assert models.digest() == fitted.stitcher.models.digest(), "same seed, same weights"
     assert fit(walks(), seed=1).models.digest() != models.digest()

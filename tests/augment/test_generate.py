@@ -11,8 +11,9 @@ from astro_rl.augment.generate import CURES, Account, Generator, nothing_passes
 from astro_rl.augment.limits import LEVELS
 from astro_rl.augment.settings import changed
 from astro_rl.augment.verdicts import REASONS as COMPLETION_REASONS
-from astro_rl.errors import DataError
-from astro_rl.stitch.search import FILTERED
+from astro_rl.errors import ConfigError, DataError
+from astro_rl.stitch.euclidean import NOBODY_ELSE, NOWHERE
+from astro_rl.stitch.filtering import FILTERED
 from astro_rl.stitch.search import REASONS as SEARCH_REASONS
 from tests.fitted import Fitted
 
@@ -93,7 +94,8 @@ def test_no_completion_passes(fitted: Fitted) -> None:
 
 
 def test_every_reason_has_a_cure() -> None:
-    for reason in (*SEARCH_REASONS.values(), FILTERED, *COMPLETION_REASONS.values()):
+    reasons = (*SEARCH_REASONS.values(), FILTERED, NOWHERE, NOBODY_ELSE, *COMPLETION_REASONS.values())
+    for reason in reasons:
         assert reason in CURES
         told = str(nothing_passes(Account(4, 0, 0, {reason: 3, "a rarer one": 1}), Account(), 2))
         assert reason in told and CURES[reason] in told and "a rarer one" not in told
@@ -121,3 +123,30 @@ def test_models_that_give_no_numbers_are_counted_and_named(fitted: Fitted) -> No
     batch = Generator(dataclasses.replace(models, planner_network=broken), fitted.dataset).batch(0)
     assert batch.dataset is None
     assert batch.completions.rejected == {"not finite": batch.completions.proposed}
+
+
+@pytest.mark.parametrize("selection", ["random", "euclidean"])
+def test_other_selections_are_completed_and_counted_alike(fitted: Fitted, selection: str) -> None:
+    changes = {"selection": selection, "continuation.steps": 50, "continuation.hidden": (16,)}
+    settings = changed(fitted.stitcher.models.settings.generate, changes)
+    latents = np.load(fitted.folder / "latents.npy", mmap_mode="r")
+    one, other = (
+        Generator(fitted.stitcher.models, fitted.dataset, settings, latents=latents) for _ in range(2)
+    )
+    batch = one.batch(1)
+    assert batch.chains.kept == batch.chains.proposed == len(batch.starts), "no filter"
+    assert batch.completions.kept + sum(batch.completions.rejected.values()) == batch.completions.proposed
+    assert batch.dataset is not None
+    again = other.batch(1).dataset
+    assert again is not None and again.digest() == batch.dataset.digest()
+    assert np.isfinite(batch.dataset.extras["filter_statistic"]).all()
+    stitched = Generator(fitted.stitcher.models, fitted.dataset, latents=latents).batch(1)
+    assert stitched.dataset is not None and stitched.dataset.digest() != batch.dataset.digest()
+
+
+def test_settings_of_selections_that_contradict_each_other(fitted: Fitted) -> None:
+    settings = fitted.stitcher.models.settings.generate
+    with pytest.raises(ConfigError, match="not selected"):
+        changed(settings, {"selection": "random", "chains": "regenerated"})
+    with pytest.raises(ConfigError, match="only on other selections"):
+        changed(settings, {"filter_others": True})

@@ -136,7 +136,7 @@ def test_all_settings_reach_their_models() -> None:
     ).build(0.5)  # fmt: skip
     assert learner == TemporalLearner(
         hidden=(3,), latent=4, members=1, discount=0.5, expectile=0.7, target_rate=0.5, learning_rate=0.1,
-        batch_size=7, future_share=0.25,
+        batch_size=7, future_share=0.25, cooldown=(3, 5),
     )  # fmt: skip
     net = DiTConfig(width=8, depth=1, heads=2, patch=2, step_width=4)
     dynamics = DynamicsSettings(steps=5, net=net, predicts="noise", step_weight=0.5, batch_size=3).build(
@@ -163,7 +163,7 @@ def test_all_settings_reach_their_models() -> None:
 
 
 def test_defaults_are_the_models_own() -> None:
-    assert TemporalSettings().build(0.99) == TemporalLearner()
+    assert TemporalSettings().build(0.99) == TemporalLearner(cooldown=(10_000, 20_000))
     dynamics = Dynamics(180, 29, 8, cooldown=(10_000, 20_000))
     assert DynamicsSettings().build(180, 29, 8) == dynamics
     expected = Planner(180, 29, 8, dynamics=dynamics, shape=ChainShape(), phase=0, cooldown=(10_000, 20_000))

@@ -29,7 +29,7 @@ def planned(
 ):
     """The first action after `steps` denoisings."""
     planner = planner_of(2, **changes)
-    sampling = Sampling(plan_steps=steps, sampler="ddim", refine=0)
+    sampling = Sampling(plan_steps=steps, sampler="ddim", refine=0, polish=0)
     actions = plan(planner, sampling, network, world, jax.random.key(0), states, flags(1, 1))
     assert float(actions[0, 1, 0]) == 0.0, "the last action leads out of the sequence"
     return float(actions[0, 0, 0])
@@ -104,7 +104,7 @@ def test_the_level_of_delta_falls_with_the_planners_within_its_range() -> None:
 
 
 def completer_of(network: StubNetwork, horizon: int, **sampling: Any) -> Completer:
-    return Completer(planner_of(horizon), network, WORLD, Sampling(**{"refine": 0, **sampling}))
+    return Completer(planner_of(horizon), network, WORLD, Sampling(**{"refine": 0, "polish": 0, **sampling}))
 
 
 def test_states_are_where_the_dynamics_model_says_that_the_actions_lead() -> None:
@@ -153,7 +153,7 @@ def test_completion_errors_by_hand() -> None:
     """
     shape = ChainShape(2, 2, 1)
     stays = StubNetwork(lambda p, steps, level, extras: 0 * steps[:, :, :1])
-    completer = Completer(planner_of(6, shape=shape), stays, WORLD, Sampling(refine=0))
+    completer = Completer(planner_of(6, shape=shape), stays, WORLD, Sampling(refine=0, polish=0))
     found = completion_error(completer, walks((0.5, -0.5), 9), PLAIN, sequences=6, batch=4)
     assert found.sequences == 8, "whole batches"
     assert found.action_mse == pytest.approx(0.25)
@@ -161,7 +161,7 @@ def test_completion_errors_by_hand() -> None:
     assert found.known_mse == pytest.approx(0.25 * (1 + 9 + 16) / 3, rel=1e-5)
     assert found.masked_mse == pytest.approx(0.25 * (4 + 25) / 2, rel=1e-5)
 
-    refining = dataclasses.replace(completer, sampling=Sampling(refine=10))
+    refining = dataclasses.replace(completer, sampling=Sampling(refine=10, polish=0))
     moved = completion_error(refining, walks((0.5, -0.5), 9), PLAIN, sequences=6, batch=4)
     assert moved.action_mse < found.action_mse and moved.known_mse < found.known_mse
 
@@ -171,7 +171,7 @@ def test_completion_errors_are_measured_at_the_planners_own_phase() -> None:
     planner = planner_of(5, shape=ChainShape(2, 2, 2), phase=1)
     assert np.asarray(pattern(planner.shape, 5, jnp.int32(1))).tolist() == [True, False, False, True, True]
     stays = StubNetwork(lambda p, steps, level, extras: 0 * steps[:, :, :1])
-    completer = Completer(planner, stays, WORLD, Sampling(refine=0))
+    completer = Completer(planner, stays, WORLD, Sampling(refine=0, polish=0))
     found = completion_error(completer, walks((0.5,), 9), PLAIN, sequences=4, batch=4)
     assert found.masked_mse == pytest.approx(0.25 * (1 + 4) / 2, rel=1e-5)
     assert found.known_mse == pytest.approx(0.25 * (9 + 16) / 2, rel=1e-5)

@@ -79,7 +79,7 @@ def test_a_completion_ends_nearer_its_target() -> None:
     says = StubNetwork(lambda p, steps, level, extras: 0.1 + 0 * steps[:, :, :1])
     errors = []
     for steps in (0, 20):
-        sampling = Sampling(plan_steps=1, state_steps=1, refine=steps)
+        sampling = Sampling(plan_steps=1, state_steps=1, refine=steps, polish=0)
         completer = Completer(planner_of(3, feedback=NO_FEEDBACK), says, WORLD, sampling)
         made = completer.complete(
             jax.random.key(0),

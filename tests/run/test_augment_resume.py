@@ -138,7 +138,7 @@ def test_a_finished_file_is_found_again_and_another_is_not_replaced_unasked(
 def test_what_a_kill_left_beside_a_finished_file_is_removed(fitted: Fitted, tmp_path: Path) -> None:
     out, parts = tmp_path / "augmented.astro", tmp_path / "augmented.astro.parts"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("astro_rl.run.augment.shutil.rmtree", lambda *_, **__: None)
+        patch.setattr("astro_rl.run.generation.shutil.rmtree", lambda *_, **__: None)
         fitted.stitcher.augment(100, out=out, bar=no_bar)
     assert parts.is_dir()
     fitted.stitcher.augment(100, out=out, bar=no_bar)

@@ -58,6 +58,7 @@ def test_candidates_are_those_on_the_shell_and_none_else(gauge: Gauge) -> None:
         gauge=gauge,
         threshold=1e9,
         shortlist=25,
+        contest=1,
         distinct=True,
     )
     apart = np.linalg.norm(known[:, -1][:, None] - pool[None, :, 0], axis=-1)

@@ -136,7 +136,9 @@ def test_a_shortlist_holds_eligible_places_only_each_once() -> None:
         assert eligible[row][chosen].all()
 
 
-def test_an_extension_accepts_exactly_what_brute_force_accepts() -> None:
+@pytest.mark.parametrize("contest", [1, 60])
+def test_an_extension_accepts_exactly_what_brute_force_accepts(contest: int) -> None:
+    """With a contest of all candidates, the one with the least bias; with one of 1, any that fits."""
     generator = np.random.default_rng(1)
     known = generator.uniform(0, 20, (4, 6, 2)).astype(np.float32)
     pool = generator.uniform(0, 40, (60, 3, 2)).astype(np.float32)
@@ -155,13 +157,14 @@ def test_an_extension_accepts_exactly_what_brute_force_accepts() -> None:
             gauge=LITERAL,
             threshold=9.0,
             shortlist=60,
+            contest=contest,
             distinct=True,
         ),
     )
     positions = jnp.asarray(np.concatenate([known_positions, new_positions]))
-    accepted_somewhere = False
+    had_a_choice = False
     for chain in range(4):
-        fits = []
+        fits = {}
         for candidate in range(60):
             gap = np.linalg.norm(known[chain, -1] - pool[candidate, 0])
             whole_way = np.linalg.norm(known[chain, 0] - pool[candidate, -1])
@@ -169,13 +172,42 @@ def test_an_extension_accepts_exactly_what_brute_force_accepts() -> None:
             bias = float(mean_bias(LITERAL, whole, positions))
             on_shells = abs(gap - 8) <= 6 and abs(whole_way - 16) <= 12
             if on_shells and bias <= 9 and pool_owners[candidate] not in owners[chain]:
-                fits.append(candidate)
+                fits[candidate] = bias
             if candidate == chosen[chain]:
                 assert sums[chain] / 36 == pytest.approx(bias, abs=1e-3)
         assert (outcome[chain] == CHOSEN) == bool(fits)
         assert chosen[chain] in fits if fits else chosen[chain] == -1
-        accepted_somewhere |= bool(fits)
-    assert accepted_somewhere
+        if fits and contest == 60:
+            assert chosen[chain] == min(fits, key=fits.__getitem__)
+        had_a_choice |= len(fits) > 1
+    assert had_a_choice
+
+
+def test_a_contest_is_among_some_of_those_that_fit() -> None:
+    """Eight windows fit, with biases 0 to 7: a contest of one takes each of them in its turn, one of three the better
+    ones more often, one of eight always the best."""
+    pool = np.zeros((8, 2, 1), np.float32) + np.array([10.0, 11.0], np.float32)[:, None]
+    known = Known(jnp.zeros((4000, 1, 1)), jnp.arange(1), jnp.zeros((4000, 1), int), jnp.zeros(4000))
+
+    def share_of_each(contest: int) -> np.ndarray:
+        chosen, _, _ = extend(
+            jax.random.key(0),
+            known,
+            pool_of(pool, np.ones(8, int), np.arange(8, dtype=np.float32)),
+            jnp.array([10, 11]),
+            (Shell(0, 0, 10.0, 1.0),),
+            gauge=LITERAL,
+            threshold=1e9,
+            shortlist=8,
+            contest=contest,
+            distinct=True,
+        )
+        return np.bincount(np.asarray(chosen), minlength=8) / 4000
+
+    np.testing.assert_allclose(share_of_each(1), 1 / 8, atol=0.03)
+    three = share_of_each(3)
+    assert three[0] > 0.22 and three[-1] < 0.08 and (three > 0).all()
+    assert share_of_each(8)[0] > 0.85
 
 
 def searched(settings: SearchSettings, seed: int = 0) -> tuple[ChainSearch, np.ndarray]:

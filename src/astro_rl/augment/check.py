@@ -1,7 +1,8 @@
 """How far completions are off where the truth is known, on generated chains and on real held-out windows alike.
 
     δ           mean over known states (but the given first) and dimensions of (ŝ − s)², normalised: eq. (11) at the end
-    step error  root mean square over neighbouring known states of ((ŝ_{t+1} − ŝ_t) − (s_{t+1} − s_t)) / σ
+    step error  root mean square over neighbouring known states of ((ŝ_{t+1} − ŝ_t) − (s_{t+1} − s_t)) / σ; where gaps
+                were polished, which holds known states, that of the gap's own steps from what the one-step model says
     jump        root mean square over dimensions of (s_p − ŝ_p) / σ at p, the first known place behind a MASK
     jump x-y    ‖s_p − ŝ_p‖ / ‖σ‖ in the plane
 
@@ -77,6 +78,7 @@ def errors(done: Completions, scale: StepScale) -> Errors:
     missed = (np.diff(states, axis=1) - np.diff(done.given, axis=1)) / sigma
     squares = (np.square(missed) * moving).sum(axis=-1) * pairs
     step = np.sqrt(squares.sum(axis=1) / np.maximum(pairs.sum(axis=1) * moving.sum(), 1))
+    step = step if done.miss is None else done.miss
     jobs = np.arange(len(done.states))
     place = first_target(done.known)
     gap = np.where(done.known[jobs, place][:, None], done.given[jobs, place] - states[jobs, place], 0.0)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import lcm
-
 import numpy as np
 from jaxtyping import Float
 
 from astro_rl.augment.settings import AstroSettings
+from astro_rl.augment.sharing import patch_of
 from astro_rl.data.normaliser import Normaliser, fit_normaliser
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
@@ -26,7 +25,7 @@ def check_fittable(
     dataset: Dataset, settings: AstroSettings, shape: ChainShape | None, task: Task | None
 ) -> int:
     """Refuses a task of other data, and trajectories too few or too short for chains. Returns the models' patch."""
-    patch = lcm(settings.dynamics.net.patch, settings.planner.net.patch)
+    patch = patch_of(settings)
     mode, distinct = settings.generate.mode, settings.generate.search.distinct
     if task is not None:
         check_width(dataset, task)

@@ -14,23 +14,24 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from astro_rl.augment.check import errors, measure_limits, real_windows, step_scale
+from astro_rl.augment.check import errors, measure_limits, step_scale
 from astro_rl.augment.finish import Finisher, projection
-from astro_rl.augment.jobs import complete_jobs, job_rows, known_span
+from astro_rl.augment.jobs import Completes, complete_jobs, job_rows
 from astro_rl.augment.layout import Laid, lay_anchored, lay_rollout
 from astro_rl.augment.limits import RealLimits
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.options import GenerateSettings
 from astro_rl.augment.reward_model import fit_reward_model
+from astro_rl.augment.selecting import selection_for
 from astro_rl.augment.shares import held_out_split
 from astro_rl.augment.verdicts import CUT, DEVIATES, KEPT, MISSTEPS, NOT_FINITE, REASONS, judge
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
 from astro_rl.planner.complete import Completer
+from astro_rl.stitch.euclidean import NOBODY_ELSE, NOWHERE
 from astro_rl.stitch.extension import EMPTY_SHELL, NO_END, NOTHING_FITS
-from astro_rl.stitch.search import FILTERED, Chains, ChainSearch
+from astro_rl.stitch.filtering import FILTERED, Chains
 from astro_rl.stitch.search import REASONS as NO_TARGET
-from astro_rl.stitch.windows import find_windows
 from astro_rl.tasks.task import Task
 
 MOST_SEARCHES = 16
@@ -80,16 +81,34 @@ class GeneratedBatch:
     completions: Account
 
 
+def completer_of(models: FittedModels, settings: GenerateSettings) -> Completer:
+    """The planner and the dynamics model, as algorithm 2 uses them, and what polishes behind them."""
+    return Completer(
+        models.planner,
+        models.planner_network,
+        models.dynamics_network,
+        settings.completion,
+        models.onestep,
+        models.onestep_network,
+    )
+
+
 def limits_for(
-    models: FittedModels, dataset: Dataset, settings: GenerateSettings, task: Task | None
+    models: FittedModels,
+    dataset: Dataset,
+    settings: GenerateSettings,
+    task: Task | None,
+    completer: Completes | None = None,
 ) -> RealLimits:
-    """The fit's own, or, where it measured none for this mode or knew no plane, those of the same held-out windows."""
+    """The fit's own, or, where it measured none for this mode, drew sequences otherwise or knew no plane, those of the
+    same held-out windows."""
     limits, xy = models.limits, None if task is None else task.xy_indices
-    if limits.mode == settings.mode and (limits.jump_xy is None) == (xy is None):
+    drawn_alike = settings.completion == models.settings.generate.completion
+    if limits.mode == settings.mode and drawn_alike and (limits.jump_xy is None) == (xy is None):
         return limits
     _, held_out = held_out_split(dataset, models.settings.held_out, models.planner.horizon)
     return measure_limits(
-        Completer(models.planner, models.planner_network, models.dynamics_network, settings.sampling),
+        completer or completer_of(models, settings),
         dataset,
         models.normaliser,
         models.shape,
@@ -114,19 +133,14 @@ class Generator:
         task: Task | None = None,
         seed: int = 0,
         latents: Float[np.ndarray, "rows latent"] | None = None,
+        completer: Completes | None = None,
     ) -> None:
-        """`latents`: the dataset's, where they have been encoded before."""
+        """`latents`: the dataset's, where they have been encoded before. `completer`: another than the planner's."""
         self.models, self.dataset, self.seed = models, dataset, seed
         self.settings = settings = settings or models.settings.generate
-        shape = models.shape
-        self._completer = Completer(
-            models.planner, models.planner_network, models.dynamics_network, settings.sampling
-        )
+        self._completer = completer or completer_of(models, settings)
         latents = models.temporal.encode(dataset.observations) if latents is None else latents
-        windows = find_windows(
-            latents, np.asarray(dataset.offsets), shape.segment, models.gauge, settings.search.threshold
-        )
-        self.search = ChainSearch(latents, windows, models.gauge, shape, settings.search)
+        self.selection = selection_for(models, dataset, settings, latents)
         self._scale = step_scale(dataset, models.normaliser, None if task is None else task.xy_indices)
         teaches = task is None and dataset.rewards is not None
         reward_model = (
@@ -136,13 +150,20 @@ class Generator:
         self.finisher = Finisher(
             dataset,
             models.normaliser,
-            limits_for(models, dataset, settings, task),
+            limits_for(models, dataset, settings, task, completer),
             projection(dataset, task),
             task=task,
             reward_model=reward_model,
         )
-        self._real = real_windows(dataset, known_span(shape)) if settings.chains == "regenerated" else None
         self._searches = self._needed_searches()
+
+    @property
+    def give_up_after(self) -> int:
+        return self.settings.give_up_after
+
+    @property
+    def cures(self) -> Mapping[str, str]:
+        return CURES
 
     def batch(self, number: int) -> GeneratedBatch:
         found = self._found(number)
@@ -161,32 +182,16 @@ class Generator:
 
     def _found(self, number: int) -> list[Chains]:
         first = number * self._searches
-        return [self._chains(k) for k in range(first, first + self._searches)]
-
-    def _chains(self, number: int) -> Chains:
-        if self._real is None:
-            return self.search.batch(self.seed, number)
-        return self._windows_as_chains(number, self._real)
-
-    def _windows_as_chains(self, number: int, firsts: np.ndarray) -> Chains:
-        """The control: every piece comes from one recording, where the MASK's own states were."""
-        generator = np.random.default_rng([self.seed, number])
-        size, shape = self.settings.search.batch, self.models.shape
-        drawn = generator.choice(firsts, size=size)
-        starts = drawn[:, None] + np.arange(shape.pieces) * shape.period
-        statistic = self.search.statistic(starts, generator)
-        kept = (
-            statistic <= self.settings.search.threshold if self.settings.filter_real else np.ones(size, bool)
-        )
-        refused = int((~kept).sum())
-        return Chains(starts[kept], statistic[kept], size, {FILTERED: refused} if refused else {})
+        return [self.selection.batch(self.seed, k) for k in range(first, first + self._searches)]
 
     def _needed_searches(self) -> int:
         """Searches a batch, so that the models complete many sequences at once. Fixed by the first search's yield."""
         shape, settings = self.models.shape, self.settings
         jobs = 1 if settings.mode == "rollout" else shape.pieces - settings.drop_tail
         wanted = 4 * settings.completion_batch / jobs
-        return int(np.clip(np.ceil(wanted / max(len(self._chains(0)), 1)), 1, MOST_SEARCHES))
+        return int(
+            np.clip(np.ceil(wanted / max(len(self.selection.batch(self.seed, 0)), 1)), 1, MOST_SEARCHES)
+        )
 
     def _completed(self, starts: np.ndarray, number: int) -> tuple[Laid, Account]:
         shape, settings, tail = self.models.shape, self.settings, not self.settings.drop_tail
@@ -234,6 +239,8 @@ CURES = {
         NO_END
     ]: "choose fewer or shorter pieces, or raise generate.search.pool or generate.search.threshold",
     FILTERED: "raise generate.search.threshold, or choose fewer or shorter pieces",
+    NOWHERE: "fit the dynamics model longer, or lower generate.continuation.learning_rate",
+    NOBODY_ELSE: "raise generate.search.pool",
     REASONS[DEVIATES]: "fit dynamics and planner longer, or raise generate.deviation_quantile",
     REASONS[MISSTEPS]: "fit dynamics and planner longer, or raise generate.step_quantile",
     REASONS[NOT_FINITE]: "fit again, with lower learning rates",
@@ -241,7 +248,9 @@ CURES = {
 """What to change, by the reason that dominates."""
 
 
-def nothing_passes(chains: Account, completions: Account, batches: int) -> DataError:
+def nothing_passes(
+    chains: Account, completions: Account, batches: int, cures: Mapping[str, str] = CURES
+) -> DataError:
     """Why a search that goes on for ever was given up."""
     account = completions if completions.proposed else chains
     what = "completed sequence" if completions.proposed else "chain"
@@ -254,5 +263,5 @@ def nothing_passes(chains: Account, completions: Account, batches: int) -> DataE
         f"No {what} passes the filter.",
         found=f"{account.proposed} proposed in {batches} batches, {account.kept} kept; {count} of them: {reason}",
         expected="at least one in that many batches (generate.give_up_after)",
-        fix=CURES.get(reason, "look at the account of rejections"),
+        fix=cures.get(reason, "look at the account of rejections"),
     )

@@ -47,6 +47,8 @@ class Completions(NamedTuple):
     states: Float[np.ndarray, "jobs horizon obs"]
     actions: Float[np.ndarray, "jobs horizon act"]
     deviation: Float[np.ndarray, "jobs"]
+    miss: Float[np.ndarray, "jobs"] | None = None
+    """Where gaps were polished: what the one-step model cannot explain of them, in typical steps."""
 
 
 def needed_horizon(mode: Mode, shape: ChainShape) -> int:
@@ -106,6 +108,5 @@ def complete_jobs(
         padded = np.where(chosen < len(rows), chosen, start)
         done = completer.complete(jax.random.fold_in(key, number), given[padded], known[padded])
         count = min(batch, len(rows) - start)
-        parts.append(tuple(np.asarray(part)[:count] for part in (done.states, done.actions, done.deviation)))
-    states, actions, deviation = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Completions(given, known, states, actions, deviation)
+        parts.append(tuple(np.asarray(part)[:count] for part in done if part is not None))
+    return Completions(given, known, *(np.concatenate(column) for column in zip(*parts, strict=True)))

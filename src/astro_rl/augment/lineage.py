@@ -24,8 +24,8 @@ def source_digest(dataset: Dataset) -> str:
 def lineage(
     *, source: str, models: str, settings: Mapping[str, Any], task: str | None, seed: int, rounds: int
 ) -> dict[str, Any]:
-    """What decides augmented data; with the code's version it is enough to make it again. `settings`: shape, gauge,
-    limits and `generate`."""
+    """What decides augmented data; with the code's version it is enough to make it again. `settings`: a method's own
+    (`FittedAugmenter.lineage`); it may name other columns."""
     return {
         "format_version": FORMAT_VERSION,
         "written_by": f"astro-rl {package_version()}",

@@ -17,6 +17,7 @@ from astro_rl.agents.settings import near_match
 from astro_rl.augment.options import GenerateSettings
 from astro_rl.diffusion.schedule import Schedule
 from astro_rl.dynamics.model import Dynamics
+from astro_rl.dynamics.onestep import OneStep
 from astro_rl.errors import ConfigError
 from astro_rl.nets.dit import DiTConfig
 from astro_rl.planner.feedback import Feedback
@@ -24,9 +25,9 @@ from astro_rl.planner.model import Planner
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.temporal.learning import TemporalLearner
 
-Stage = Literal["temporal", "dynamics", "planner"]
-STAGES: tuple[Stage, ...] = ("temporal", "dynamics", "planner")
-"""In the order in which they are fitted: each needs those before it."""
+Stage = Literal["temporal", "dynamics", "planner", "onestep"]
+STAGES: tuple[Stage, ...] = ("temporal", "dynamics", "planner", "onestep")
+"""In the order in which they are fitted. The last one only where gaps are polished with it."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,12 @@ class TemporalSettings:
     learning_rate: float = TemporalLearner.learning_rate
     batch_size: int = TemporalLearner.batch_size
     future_share: float = TemporalLearner.future_share
+    cooldown: float = 0.5
+    """Share of the updates, the last ones, over which the rate falls to nothing."""
 
     def build(self, discount: float) -> TemporalLearner:
-        return TemporalLearner(**{**_model_fields(self), "discount": discount})
+        changes = {"discount": discount, "cooldown": falling(self.steps, self.cooldown)}
+        return TemporalLearner(**{**_model_fields(self), **changes})
 
 
 @dataclass(frozen=True)
@@ -113,12 +117,31 @@ class PlannerSettings:
 
 
 @dataclass(frozen=True)
+class OneStepSettings:
+    """f: `dynamics.onestep.OneStep`, fitted where gaps are polished (`generate.sampling.polish`)."""
+
+    steps: int = 20_000
+    log_every: int = 500
+    hidden: tuple[int, ...] = (256, 256, 256)
+    members: int = 2
+    batch_size: int = 512
+    learning_rate: float = OneStep.learning_rate
+    cooldown: float = 0.5
+    """Share of the updates, the last ones, over which the rate falls to nothing."""
+
+    def build(self, observation_dim: int, action_dim: int, scale: tuple[float, ...]) -> OneStep:
+        fields = {**_model_fields(self), "cooldown": falling(self.steps, self.cooldown)}
+        return OneStep(observation_dim, action_dim, tuple(scale), **fields)
+
+
+@dataclass(frozen=True)
 class AstroSettings:
     """Everything that decides what is fitted and generated, besides data, task, chain shape and seed."""
 
     temporal: TemporalSettings = field(default_factory=TemporalSettings)
     dynamics: DynamicsSettings = field(default_factory=DynamicsSettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)
+    onestep: OneStepSettings = field(default_factory=OneStepSettings)
     generate: GenerateSettings = field(default_factory=GenerateSettings)
     """Its `mode` decides the horizon of both diffusion models: a gap with its target, or the whole chain."""
     calibration: Literal["auto", "literal"] = "auto"
@@ -136,7 +159,7 @@ class AstroSettings:
                     raise ConfigError(
                         "A stage needs at least one.", field=f"{stage}.{name}", found=value, expected=">= 1"
                     )
-        for stage in ("dynamics", "planner"):
+        for stage in STAGES:
             if not 0 <= getattr(self, stage).cooldown <= 1:
                 raise ConfigError(
                     "The share of updates must lie in [0, 1].",
@@ -178,9 +201,10 @@ PRESETS: dict[str, dict[str, Any]] = {
                      "warmup": 20, "average_rate": 0.02},
         "planner": {"steps": 100, "log_every": 50, "net": TINY_NET, "batch_size": 16, "learning_rate": 1e-3,
                     "warmup": 20, "average_rate": 0.02},
+        "onestep": {"steps": 200, "log_every": 100, "hidden": (32,), "members": 1, "batch_size": 64},
         "generate": {"limit_windows": 64, "completion_batch": 32,
                      "search": {"pool": 1024, "batch": 64},
-                     "sampling": {"plan_steps": 2, "state_steps": 2, "refine": 2}},
+                     "sampling": {"plan_steps": 2, "state_steps": 2, "refine": 2, "polish": 5}},
     },
     # Two cores, up to an hour.
     "cpu": {
@@ -189,6 +213,7 @@ PRESETS: dict[str, dict[str, Any]] = {
                      "learning_rate": 1e-3, "target_rate": 0.02},
         "dynamics": {"steps": 20_000, "net": CPU_NET, "batch_size": 64, "learning_rate": 2e-3},
         "planner": {"steps": 10_000, "net": CPU_NET, "batch_size": 64, "learning_rate": 1e-3},
+        "onestep": {"steps": 15_000},
     },
     # Temporal distances as HILP's authors, DiT-S without patches, algorithm 2 as it stands; an accelerator and hours.
     "paper": {

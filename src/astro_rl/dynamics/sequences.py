@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
-from astro_rl.errors import DataError
+from astro_rl.errors import ConfigError, DataError
 from astro_rl.stitch.windows import window_starts
 
 
@@ -83,3 +83,18 @@ def spread_of(data: SequenceData, horizon: int) -> tuple[float, ...]:
     spread = np.sqrt(squared / (horizon - 1))
     # Few digits: they travel through a JSON file and come back as they were.
     return tuple(float(f"{value:.4g}") for value in np.clip(spread, NARROWEST, 1.0))
+
+
+def require_scale(scale: tuple[float, ...], observation_dim: int) -> None:
+    if len(scale) != observation_dim or min(scale) <= 0:
+        raise ConfigError(
+            "A typical step belongs to each dimension, and is larger than 0.",
+            field="scale",
+            found=f"{len(scale)} numbers, the smallest {min(scale, default=0)}",
+            expected=f"{observation_dim} positive numbers",
+        )
+
+
+def steps_of(data: SequenceData) -> tuple[float, ...]:
+    """σ for a model's own record. Few digits: they travel through a JSON file and come back as they were."""
+    return tuple(float(f"{max(float(value), 1e-3):.4g}") for value in data.step_scale)

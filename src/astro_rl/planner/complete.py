@@ -1,6 +1,9 @@
 """Algorithm 2: actions for masked sequences, corrected by δ at every step, then the states that they lead to.
 
 δ(τ̃ᵃ_0^{(T+1)}) = 0;  for t = T … 1:  δ of the last plan by eq. (11), then τ̂ᵃ_{t−1} by eq. (9);  τˢ_aug by eq. (10)
+
+Behind it two additions of ours: actions moved downhill on δ (`planner.refine`), and gaps polished with a one-step model
+(`planner.polish`), where there is one.
 """
 
 from __future__ import annotations
@@ -17,10 +20,13 @@ from jaxtyping import Array, Bool, Float, Key
 from astro_rl.diffusion.sampling import Sampler, step_down
 from astro_rl.diffusion.schedule import noised
 from astro_rl.dynamics.model import Dynamics
+from astro_rl.dynamics.onestep import OneStep
 from astro_rl.errors import ConfigError
 from astro_rl.nets.dit import DiT
+from astro_rl.nets.mlp import MLP
 from astro_rl.planner.feedback import Deviation
 from astro_rl.planner.model import Planner
+from astro_rl.planner.polish import polished
 from astro_rl.planner.refine import refined
 
 
@@ -32,6 +38,8 @@ class Completed(NamedTuple):
     """Within [−1, 1]. The last action leads out of the sequence and is 0."""
     deviation: Float[np.ndarray, "batch"]
     """δ of the final states: their mean squared distance from the known ones."""
+    miss: Float[np.ndarray, "batch"] | None = None
+    """Where gaps were polished, `polish.Polished.miss`."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,21 @@ class Sampling:
     refine_rate: float = 0.05
     """Root mean square length of the first of them, in units of the action; they shrink to nothing."""
 
+    polish: int = 60
+    """Moves of states and actions together until each step of a gap follows from the last (`planner.polish`); 0: none.
+    Known states are held, so that `rollout` mode, which has none, knows no polish."""
+    polish_rate: float = 0.1
+    """Length of the first of them, in typical steps of a state and in units of an action; they shrink to nothing."""
+    polish_hold: float = 0.01
+    """κ: what an action costs that is one unit from the planned one, in squared typical steps."""
+
     def __post_init__(self) -> None:
+        if self.polish < 0 or not 0 < self.polish_rate <= 1 or self.polish_hold < 0:
+            raise ConfigError(
+                "Polishing takes 0 moves or more, each of a length in (0, 1], and holds actions by 0 or more.",
+                field="polish, polish_rate, polish_hold",
+                found=f"{self.polish}, {self.polish_rate}, {self.polish_hold}",
+            )
         if self.refine < 0 or not 0 < self.refine_rate <= 1:
             raise ConfigError(
                 "Refinement takes 0 steps or more, each of a length in (0, 1].",
@@ -71,7 +93,19 @@ class Completer:
     planner: Planner
     planner_network: DiT
     dynamics_network: DiT
-    sampling: Sampling = Sampling()
+    sampling: Sampling = Sampling(polish=0)
+    onestep: OneStep | None = None
+    onestep_network: MLP | None = None
+
+    def __post_init__(self) -> None:
+        if self.sampling.polish and self.onestep is None:
+            raise ConfigError(
+                "Gaps are polished with a one-step model, and this fit has none.",
+                field="sampling.polish",
+                found=self.sampling.polish,
+                expected="0",
+                fix="set it to 0, or fit again with generate.sampling.polish above 0 and generate.mode=anchored",
+            )
 
     @property
     def horizon(self) -> int:
@@ -86,15 +120,16 @@ class Completer:
         """States are normalised; what they hold where `known` is false is not looked at."""
         if not np.asarray(known)[:, 0].all():
             raise ConfigError("The first state of every sequence must be known.", field="known")
-        done = _complete(
-            self.planner,
-            self.sampling,
-            self.planner_network,
-            self.dynamics_network,
-            key,
-            jnp.asarray(states, jnp.float32),
-            jnp.asarray(known),
-        )
+        given, shown = jnp.asarray(states, jnp.float32), jnp.asarray(known)
+        networks = self.planner_network, self.dynamics_network
+        done = _complete(self.planner, self.sampling, *networks, key, given, shown)
+        if self.sampling.polish and self.onestep is not None and self.onestep_network is not None:
+            # What lies behind the last MASK is known and stays: nothing has to be computed for it.
+            masked = np.flatnonzero((~np.asarray(known)).any(axis=0))
+            span = min(int(masked.max(initial=0)) + 2, self.horizon)
+            done = _polish(
+                self.onestep, self.sampling, span, self.onestep_network, given, shown, done[0], done[1]
+            )
         return Completed(*(np.asarray(part) for part in done))
 
 
@@ -122,6 +157,34 @@ def _complete(
     best = jnp.argmin(tries[2], axis=0)
     rows = jnp.arange(len(states))
     return tries[0][best, rows], tries[1][best, rows], tries[2][best, rows]
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _polish(
+    onestep: OneStep,
+    sampling: Sampling,
+    span: int,
+    network: MLP,
+    given: Float[Array, "batch horizon obs"],
+    known: Bool[Array, "batch horizon"],
+    rolled: Float[Array, "batch horizon obs"],
+    actions: Float[Array, "batch horizon act"],
+) -> tuple[Array, Array, Array, Array]:
+    """The first `span` states polished, from where the dynamics model saw the actions lead; the others as they are."""
+    start = jnp.where(known[..., None], given, rolled)
+    done = polished(
+        onestep,
+        network,
+        start[:, :span],
+        known[:, :span],
+        actions[:, :span],
+        steps=sampling.polish,
+        rate=sampling.polish_rate,
+        hold=sampling.polish_hold,
+    )
+    states = start.at[:, :span].set(done.states)
+    tried = actions.at[:, :span].set(done.actions)
+    return states, tried, known_error(states, jnp.where(known[..., None], given, 0.0), known), done.miss
 
 
 def plan(

@@ -22,6 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from astro_rl.augment.settings import STAGES
 from astro_rl.data.registry import load
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import AstroError, DataError
@@ -137,7 +138,9 @@ def fit_texts(models: Any) -> dict[str, str]:
         "chain": f"n = {shape.pieces}, l = {shape.segment}, M = {shape.mask}, L = {shape.horizon}",
         "completion": settings.generate.mode,
         "updates": ", ".join(
-            f"{stage} {getattr(settings, stage).steps:,}" for stage in ("temporal", "dynamics", "planner")
+            f"{stage} {getattr(settings, stage).steps:,}"
+            for stage in STAGES
+            if stage != "onestep" or models.onestep is not None
         ),
         "seed of the fit": str(models.seed),
     }

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 from astro_rl.augment.fitting import Bar, fit, no_bar
 from astro_rl.augment.lineage import source_digest
 from astro_rl.augment.models import FittedModels
-from astro_rl.augment.settings import STAGES, AstroSettings, Stage
+from astro_rl.augment.settings import AstroSettings
 from astro_rl.data.schema import Dataset
 from astro_rl.run.checkpoints import Checkpoints
 from astro_rl.run.folder import RunFolder
@@ -42,12 +43,18 @@ def fit_models(
     shape: ChainShape | None = None,
     task: Task | None = None,
     seed: int = 0,
+    base: FittedModels | None = None,
+    any_seed: Collection[Stage] = (),
     out: str | Path | None = None,
     bar: Bar = no_bar,
 ) -> FittedModels:
-    """Everything that augmentation needs, fitted to `dataset`. With `out`, resumable, and kept there."""
+    """Everything that augmentation needs, fitted to `dataset`. With `out`, resumable, and kept there.
+
+    What `base` would give unchanged is taken from it, `any_seed` whatever its seed (`augment.sharing`).
+    """
+    make = partial(fit, dataset, settings, shape=shape, task=task, seed=seed, base=base, any_seed=any_seed)
     if out is None:
-        return fit(dataset, settings, shape=shape, task=task, seed=seed, bar=bar)
+        return make(bar=bar)
     config = {
         "source_digest": source_digest(dataset),
         "transitions": dataset.n_transitions,
@@ -56,13 +63,14 @@ def fit_models(
         "seed": seed,
         "settings": settings.as_json(),
     }
+    if base is not None and any_seed:
+        # A base of the same seed decides nothing; one of another seed does.
+        config["taken"] = {"stages": sorted(any_seed), "models_digest": base.digest()}
     with RunFolder(out).open_or_create(config) as folder:
         place = folder.path / MODELS
         if (place / DESCRIPTION).is_file():
             return load_models(place)
-        models = fit(
-            dataset, settings, shape=shape, task=task, seed=seed, keeper=FolderKeeper(folder), bar=bar
-        )
+        models = make(keeper=FolderKeeper(folder), bar=bar)
         folder.finish_records()
         save_models(models, place)
         shutil.rmtree(folder.path / "checkpoints", ignore_errors=True)
@@ -75,27 +83,25 @@ class FolderKeeper:
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._saved_at = time.monotonic()
-        self._checkpoints = {
-            stage: Checkpoints(
-                folder.path / "checkpoints" / stage, note=folder.note, before_saving=folder.sync
-            )
-            for stage in STAGES
-        }
 
-    def restore(self, stage: Stage, template: Any) -> tuple[int, Any]:
-        step, state = self._checkpoints[stage].restore_latest(template)
+    def restore(self, stage: str, template: Any) -> tuple[int, Any]:
+        step, state = self._checkpoints(stage).restore_latest(template)
         self._folder.record_file(stage).truncate_after(step)
         self._saved_at = time.monotonic()
         return step, state
 
-    def keep(self, stage: Stage, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
+    def keep(self, stage: str, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
         self._folder.record_file(stage).write(step, metrics)
         if last or time.monotonic() - self._saved_at >= SAVE_SECONDS:
-            self._checkpoints[stage].save(step, state)
+            self._checkpoints(stage).save(step, state)
             self._saved_at = time.monotonic()
 
     def latents(self) -> Path | None:
         return self._folder.path / LATENTS
+
+    def _checkpoints(self, stage: str) -> Checkpoints:
+        folder = self._folder
+        return Checkpoints(folder.path / "checkpoints" / stage, note=folder.note, before_saving=folder.sync)
 
 
 def kept_latents(folder: str | Path, rows: int) -> np.ndarray | None:

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from astro_rl.augment.generate import Account, GeneratedBatch, Generator, nothing_passes
+from astro_rl.augment.generate import Account, GeneratedBatch, nothing_passes
+from astro_rl.augmenters.base import Proposer
 from astro_rl.data.schema import Dataset
 from astro_rl.data.store import open_store, write_store
 from astro_rl.run.files import read_json, write_json
@@ -37,20 +38,26 @@ class Shard:
     """How well the reward model that labelled it does, where there was one."""
 
 
-def shards(generator: Generator, folder: Path, prefix: str = "", *, give_up_after: int) -> Iterator[Shard]:
-    """Batches 0, 1, 2, …: those that lie there are read, others are made. Ends in an error where nothing passes."""
+def shards(proposer: Proposer, folder: Path | None, prefix: str = "") -> Iterator[Shard]:
+    """Batches 0, 1, 2, …: those that lie there are read, others are made. Ends in an error where nothing passes.
+    Without a folder all are made, and stay in memory."""
     empty, chains, completions = 0, Account(), Account()
     number = 0
     while True:
-        shard = _read(folder, prefix, number)
-        if shard is None:
-            shard = _write(generator.batch(number), folder, prefix, number)
+        shard = _shard(proposer, folder, prefix, number)
         empty = 0 if shard.dataset is not None else empty + 1
         chains, completions = chains + shard.chains, completions + shard.completions
-        if empty >= give_up_after:
-            raise nothing_passes(chains, completions, number + 1)
+        if empty >= proposer.give_up_after:
+            raise nothing_passes(chains, completions, number + 1, proposer.cures)
         yield shard
         number += 1
+
+
+def _shard(proposer: Proposer, folder: Path | None, prefix: str, number: int) -> Shard:
+    if folder is None:
+        batch = proposer.batch(number)
+        return Shard(number, batch.dataset, batch.chains, batch.completions, batch.starts)
+    return _read(folder, prefix, number) or _write(proposer.batch(number), folder, prefix, number)
 
 
 def _names(folder: Path, prefix: str, number: int) -> tuple[Path, Path]:

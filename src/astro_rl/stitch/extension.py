@@ -88,6 +88,7 @@ def extend(
     gauge: Gauge,
     threshold: float,
     shortlist: int,
+    contest: int,
     distinct: bool,
 ) -> tuple[Int[Array, "chains"], Float[Array, "chains"], Int[Array, "chains"]]:
     """For each chain: the chosen window's place in the pool (or −1), the new bias sum, and what became of it."""
@@ -105,6 +106,7 @@ def extend(
         jnp.asarray(is_real),
         gauge,
         jnp.float32(threshold),
+        contest,
     )
 
 
@@ -134,7 +136,7 @@ def _on_shell(
     return on_shell
 
 
-@partial(jax.jit, static_argnames="gauge")
+@partial(jax.jit, static_argnames=("gauge", "contest"))
 def _choose(
     key: Key[Array, ""],
     known: Known,
@@ -144,8 +146,10 @@ def _choose(
     is_real: Bool[Array, "chains shortlist"],
     gauge: Gauge,
     threshold: Float[Array, ""],
+    contest: int,
 ) -> tuple[Int[Array, "chains"], Float[Array, "chains"], Int[Array, "chains"]]:
-    """Test the shortlist against all that the chains hold, and draw one that fits."""
+    """Test the shortlist against all that the chains hold; of about `contest` drawn among those that fit, the one with
+    the least bias."""
     chains, n_known, width = known.latents.shape
     probes, shortlist = pool.latents.shape[1], candidates.shape[1]
     latents = pool.latents[candidates].reshape(chains, shortlist * probes, width)
@@ -156,7 +160,9 @@ def _choose(
     n_states = n_known + probes
     fits = is_real & (sums / (n_states * (n_states - 1) / 2) <= threshold)
 
-    drawn = jnp.argmax(jnp.where(fits, jax.random.uniform(key, fits.shape), -1.0), axis=1)
+    lots = jnp.where(fits, jax.random.uniform(key, fits.shape), 2.0)
+    enters = lots <= jnp.maximum(lots.min(axis=1), (contest - 1) / jnp.maximum(fits.sum(axis=1), 1))[:, None]
+    drawn = jnp.argmin(jnp.where(fits & enters, sums, jnp.inf), axis=1)
     found = fits.any(axis=1)
     chosen = jnp.where(found, jnp.take_along_axis(candidates, drawn[:, None], axis=1)[:, 0], -1)
     new_sum = jnp.take_along_axis(sums, drawn[:, None], axis=1)[:, 0]

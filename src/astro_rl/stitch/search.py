@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Literal, NamedTuple
@@ -23,11 +23,11 @@ from astro_rl.stitch.extension import (
     Known,
     Pool,
     extend,
-    pairwise_distance,
     pool_of,
     stretch,
 )
-from astro_rl.stitch.gauge import Gauge, sampled_bias
+from astro_rl.stitch.filtering import ChainFilter, Chains, padded, room
+from astro_rl.stitch.gauge import Gauge
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.stitch.order import Order, placing_order, shells_for
 from astro_rl.stitch.targets import nearest_targets
@@ -38,7 +38,6 @@ REASONS = {
     NOTHING_FITS: "no target fits the other pieces",
     NO_END: "nothing lies as far ahead as the chain is long",
 }
-FILTERED = "the finished chain fails the filter"
 RENEWED = 64
 """Batches that share a pool. Reading one takes as long as a few batches do."""
 
@@ -60,7 +59,10 @@ class SearchSettings:
     looks: int = 4_096
     """Windows of these that each chain is compared with while all of a batch are left. The fewer are left, the more
     each of them sees: the work is the same."""
-    shortlist: int = 128
+    shortlist: int = 64
+    contest: int = 16
+    """Of about so many that fit, drawn at random, the one with the least bias takes the place. 1: any of them, and most
+    chains use up their allowance before they are long enough (docs/method/chains.md)."""
     probes: int = 3
     """States of a window that candidates are tested at. The filter at the end sees all states."""
     batch: int = 512
@@ -71,7 +73,7 @@ class SearchSettings:
     """No two pieces of a chain from one trajectory. The paper does not say; without it half of novelty is lost."""
 
     def __post_init__(self) -> None:
-        for name in ("threshold", "tolerance", "pool", "looks", "shortlist", "batch"):
+        for name in ("threshold", "tolerance", "pool", "looks", "shortlist", "contest", "batch"):
             if getattr(self, name) <= 0:
                 raise ConfigError("A search setting must be positive.", field=name, found=getattr(self, name))
         if self.probes < 2:
@@ -92,21 +94,6 @@ class SearchSettings:
     @property
     def placing(self) -> Order:
         return self.order or ("ends" if self.rule == "shell" else "forward")
-
-
-@dataclass(frozen=True)
-class Chains:
-    """Accepted chains and the account of all proposals: kept + rejected = proposed."""
-
-    starts: Int[np.ndarray, "chains pieces"]
-    """The first row of each piece."""
-    statistic: Float[np.ndarray, "chains"]
-    """The filter's E[Δ_d]."""
-    proposed: int
-    rejected: Mapping[str, int] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.starts)
 
 
 class Held(NamedTuple):
@@ -145,6 +132,9 @@ class ChainSearch:
         # The MASK holds M states, so the target is M + 1 steps after the source's last state; the paper's
         # literal rule says M.
         self.gap = float(shape.mask if gauge.literal else shape.mask + 1)
+        self._filter = ChainFilter(
+            latents, gauge, shape, self.settings.batch, self.settings.threshold, self.settings.filter_pairs
+        )
         self._held: Held | None = None
 
     def batches(self, seed: int) -> Iterator[Chains]:
@@ -185,36 +175,15 @@ class ChainSearch:
             placed.append(piece)
             if len(starts) == 0:
                 break
-        alive = len(starts) > 0
-        starts = starts[:, np.argsort(placed)]
-        statistic = self.statistic(starts, generator) if alive else np.zeros(0)
-        passed = statistic <= self.settings.threshold
-        if alive:
-            reasons[FILTERED] += int((~passed).sum())
-        empty = np.zeros((0, self.shape.pieces), np.int64)
-        return Chains(
-            starts[passed] if alive else empty,
-            statistic[passed],
-            proposed=self.settings.batch,
-            rejected={reason: count for reason, count in sorted(reasons.items()) if count},
-        )
+        # The account is complete even where no chain is left: an empty batch still has a column a piece.
+        whole = starts[:, np.argsort(placed)] if len(starts) else np.zeros((0, self.shape.pieces), np.int64)
+        return self._filter.passed(whole, generator, reasons)
 
     def statistic(
         self, starts: Int[np.ndarray, "chains pieces"], generator: np.random.Generator
     ) -> Float[np.ndarray, "chains"]:
-        """E[Δ_d] of finished chains, eq. (8): over all pairs of known states, or k sampled ones."""
-        rows = (starts[:, :, None] + np.arange(self.shape.segment)).reshape(len(starts), -1)
-        # Few shapes whatever number of chains is left, and so few compilations.
-        room = max(_room(len(starts), self.settings.batch), len(starts))
-        latents = jnp.asarray(_padded(self.latents[rows], room - len(starts)))
-        positions = jnp.asarray(self.shape.positions())
-        if self.settings.filter_pairs is None:
-            return np.asarray(_chain_bias(self.gauge, latents, positions))[: len(starts)]
-        drawn = [
-            generator.choice(len(positions), 2, replace=False) for _ in range(self.settings.filter_pairs)
-        ]
-        found = sampled_bias(self.gauge, latents, positions, jnp.asarray(np.array(drawn)))
-        return np.asarray(found)[: len(starts)]
+        """E[Δ_d] of finished chains, eq. (8)."""
+        return self._filter.statistic(starts, generator)
 
     def _extend(
         self,
@@ -238,15 +207,15 @@ class ChainSearch:
             return places, sums, np.where(places < 0, EMPTY_SHELL, CHOSEN)
         known_rows = (starts[:, :, None] + self._probes).reshape(chains, -1)
         # Chains that have died leave gaps: padding to one of few sizes keeps compilations few.
-        pad = _room(chains, self.settings.batch) - chains
+        pad = room(chains, self.settings.batch) - chains
         positions = (np.array(placed)[:, None] * self.shape.period + self._probes).ravel()
         chosen, new_sums, outcome = extend(
             key,
             Known(
-                jnp.asarray(_padded(self.latents[known_rows] - centre, pad)),
+                jnp.asarray(padded(self.latents[known_rows] - centre, pad)),
                 jnp.asarray(positions),
-                jnp.asarray(_padded(owners, pad)),
-                jnp.asarray(_padded(sums, pad)),
+                jnp.asarray(padded(owners, pad)),
+                jnp.asarray(padded(sums, pad)),
             ),
             candidates,
             jnp.asarray(piece * self.shape.period + self._probes),
@@ -263,6 +232,7 @@ class ChainSearch:
             gauge=self.gauge,
             threshold=self.settings.threshold,
             shortlist=self.settings.shortlist,
+            contest=self.settings.contest,
             distinct=self.settings.distinct,
         )
         return (
@@ -276,7 +246,7 @@ class ChainSearch:
     ) -> tuple[np.ndarray, Pool, np.ndarray]:
         """A stretch of the pool, as long as the number of chains allows; which one is chance."""
         held = self._pool(seed, number // RENEWED)
-        size = self.settings.looks * self.settings.batch // _room(chains, self.settings.batch)
+        size = self.settings.looks * self.settings.batch // room(chains, self.settings.batch)
         first = int(generator.integers(max(len(held.places) - size, 0) + 1))
         part = slice(first, first + size)
         whole = size >= len(held.places)
@@ -301,17 +271,6 @@ class ChainSearch:
         return np.asarray(_probe_bias_sum(self.gauge, jnp.asarray(seen), tuple(self._probes.tolist())))
 
 
-@partial(jax.jit, static_argnums=0)
-def _chain_bias(
-    gauge: Gauge, latents: Float[Array, "chains states latent"], positions: Int[Array, "states"]
-) -> Float[Array, "chains"]:
-    """`gauge.mean_bias` with the distances of each chain from one matrix product: thousands of pairs a chain."""
-    measured = gauge.from_distance(jax.vmap(pairwise_distance)(latents, latents))
-    apart = jnp.abs(positions[:, None] - positions[None, :])
-    pairs = jnp.triu(jnp.ones(apart.shape, bool), 1)
-    return jnp.where(pairs, jnp.abs(apart - measured), 0.0).sum(axis=(-2, -1)) / pairs.sum()
-
-
 @partial(jax.jit, static_argnums=(0, 2))
 def _probe_bias_sum(
     gauge: Gauge, seen: Float[Array, "windows probes latent"], positions: tuple[int, ...]
@@ -321,15 +280,3 @@ def _probe_bias_sum(
     for i, j in combinations(range(len(positions)), 2):
         total += jnp.abs(positions[j] - positions[i] - gauge(seen[:, i], seen[:, j]))
     return total
-
-
-def _room(chains: int, batch: int) -> int:
-    """The least of batch, batch/2, batch/4 … that holds the chains, but at least a sixteenth of it."""
-    room = batch
-    while room // 2 >= max(chains, batch // 16, 1):
-        room //= 2
-    return room
-
-
-def _padded(rows: np.ndarray, pad: int) -> np.ndarray:
-    return np.concatenate([rows, np.repeat(rows[:1], pad, axis=0)]) if pad else rows

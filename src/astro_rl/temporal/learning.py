@@ -50,6 +50,8 @@ class TemporalLearner:
     learning_rate: float = 3e-4
     batch_size: int = 1024
     future_share: float = 0.625
+    cooldown: tuple[int, int] | None = None
+    """Updates between which the rate falls to nothing: far pairs differ by less than the last updates' noise."""
 
     def __post_init__(self) -> None:
         if not 0.5 < self.expectile < 1:
@@ -62,7 +64,7 @@ class TemporalLearner:
     def init(self, key: Key[Array, ""], observation_dim: int) -> TemporalState:
         keys = jax.random.split(key, self.members)
         encoder = jax.vmap(lambda k: Encoder.init(k, observation_dim, self.hidden, self.latent))(keys)
-        return TemporalState(encoder, copied(encoder), init_optimiser(adamw(self.learning_rate), encoder))
+        return TemporalState(encoder, copied(encoder), init_optimiser(self._optimiser(), encoder))
 
     def update(
         self, state: TemporalState, data: TemporalData, key: Key[Array, ""]
@@ -80,7 +82,7 @@ class TemporalLearner:
         )
         s, s_next, g = data.observations[rows], data.observations[rows + 1], data.observations[goals]
         gradients, info = jax.grad(self.loss, has_aux=True)(state.encoder, state.target, s, s_next, g)
-        encoder, optimiser = descend(adamw(self.learning_rate), state.encoder, state.optimiser, gradients)
+        encoder, optimiser = descend(self._optimiser(), state.encoder, state.optimiser, gradients)
         target = averaged(state.target, encoder, self.target_rate)
         return TemporalState(encoder, target, optimiser), info
 
@@ -103,6 +105,9 @@ class TemporalLearner:
         )
         loss = (weight * jnp.square(error)).mean()
         return loss, {"loss": loss, "distance/mean": -value.mean(), "distance/max": -value.min()}
+
+    def _optimiser(self) -> optax.GradientTransformation:
+        return adamw(self.learning_rate, cooldown=self.cooldown)
 
 
 def _member_distances(

@@ -1,0 +1,1 @@
+"""ASTRO and its rivals behind one protocol (`base`), by name (`registry`)."""

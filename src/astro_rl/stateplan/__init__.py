@@ -1,0 +1,1 @@
+"""States between known states, by diffusion without actions, and the actions that lead from state to state."""
