@@ -11,6 +11,7 @@ import tyro
 from tyro.conf import subcommand
 
 from astro_rl.cli.astro import Augment, Fit
+from astro_rl.cli.bench import Bench
 from astro_rl.cli.data import Data
 from astro_rl.cli.diagnose import Doctor
 from astro_rl.cli.output import command_for_options
@@ -45,6 +46,7 @@ Command = (
     | Annotated[Report, subcommand("report", prefix_name=False)]
     | Annotated[Train, subcommand("train", prefix_name=False)]
     | Annotated[Evaluate, subcommand("evaluate", prefix_name=False)]
+    | Annotated[Bench, subcommand("bench", prefix_name=False)]
     | Annotated[Quickstart, subcommand("quickstart", prefix_name=False)]
     | Annotated[Doctor, subcommand("doctor", prefix_name=False)]
     | Annotated[Version, subcommand("version", prefix_name=False)]
