@@ -1,18 +1,23 @@
 """Tables of results: kept as JSON, shown with what is missing, and written by the command line."""
 
 import json
+import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from astro_rl.bench.records import Measurement, Records, read
 from astro_rl.cli.main import main
 from astro_rl.errors import DataError
+from astro_rl.report.bench_tables import stories_of
 from astro_rl.report.of_bench import report_bench, save_table
 from astro_rl.report.static_parts import save_table_figures
 from astro_rl.report.table_charts import chart_range, decimals, figure_text
 from astro_rl.report.table_page import best_columns, coverage, table_page
 from astro_rl.report.table_story import Cell, Row, TableStory
+from tests.bench.scored import line, written
 from tests.report.evidence_stories import results_table
 from tests.report.stories import EVIL
 from tests.report.test_page import outline
@@ -98,6 +103,64 @@ def test_a_benchs_folder_becomes_pages_and_figures(
     drawn = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert drawn == ["geometry.pdf", "geometry.png", "table1.pdf", "table1.png"]
     assert "page: " in capsys.readouterr().out
+
+
+def records(*lines: dict[str, Any]) -> Records:
+    with tempfile.TemporaryDirectory() as folder:
+        return read([written(Path(folder) / "records.jsonl", list(lines))])
+
+
+def test_scores_of_a_bench_stand_beside_the_papers_with_intervals_of_the_mean() -> None:
+    """Of two seeds at 0 and 100 the bootstrap's means are 0, 50, 50, 100."""
+    half = [[True, True], [False, False]]
+    found = stories_of(records(line("original", half), line("astro", [[True, True]] * 2)))
+    story = found["scores"]
+    (row,) = story.rows
+    assert story.columns == ("original", "ASTRO")
+    original, ours = row.cells["original"], row.cells["ASTRO"]
+    assert (original.mean, original.std, original.low, original.high) == (50.0, 50.0, 0.0, 100.0)
+    assert (ours.mean, ours.low, ours.seeds, ours.never_learned) == (100.0, 100.0, 2, 0)
+    assert row.group == "IQL"
+    assert {table.title for table in story.more} >= {"All tasks at once", "The paper's two averages"}
+    assert "2 evaluation episodes a seed." in story.notes
+    assert "100 updates, tiny" in story.caption
+    outline(table_page(story))
+
+
+def test_measurements_of_a_bench_are_pages_of_their_own() -> None:
+    moments = {"mean": 0.5, "std": 0.25, "median": 0.5, "count": 4}
+    shapes = dict.fromkeys(("turn", "turn_sum", "curvature", "straightness"), moments)
+    shares = {"behind_wall": 0.25, "out_of_reach": 0.0, "never_joined": 1.0, "pairs": 4}
+    completion = {"action_mse": 0.1, "state_mse": 0.7, "known_mse": None, "violation_real": 1.5}
+    found = stories_of(
+        Records(
+            measurements=(
+                Measurement(
+                    "geometry", "antmaze-large", "astro", {"steps": shapes, "pieces": shapes, **shares}
+                ),
+                Measurement("completion", "antmaze-large", "si", completion),
+            )
+        )
+    )
+    assert set(found) == {"geometry", "completion"}
+    cells = found["geometry"].rows[0].cells
+    assert cells["|Δθ| of steps, rad"].paper == 1.253
+    assert (cells["Targets behind a wall, %"].mean, cells["Support breakout, %"].mean) == (25.0, 100.0)
+    (row,) = found["completion"].rows
+    assert row.cells["τˢ MSE"] == Cell(0.7, paper=0.954)
+    assert row.cells["τˢₘ MSE"].mean is None
+    assert row.note == "violations of real data 1.5 %"
+    for story in found.values():
+        outline(table_page(story))
+
+
+def test_a_benchs_records_become_pages(tmp_path: Path) -> None:
+    written(tmp_path / "records.jsonl", [line("original", [[True]]), line("threshold=5", [[False]])])
+    pages = {path.stem: path.read_text() for path in report_bench(tmp_path)}
+    assert set(pages) == {"scores", "settings"}
+    assert "threshold=5" not in pages["scores"]
+    assert "Filter threshold" in pages["settings"]
+    assert outline(pages["settings"]).figures == []
 
 
 def test_a_bench_without_tables_and_a_folder_that_is_none_end_in_one_message(

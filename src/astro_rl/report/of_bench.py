@@ -1,10 +1,13 @@
-"""Pages of a bench's folder: one for each table that lies there as `NAME.table.json` (`table_story`)."""
+"""Pages of a bench's folder: one for each table of its records (`bench_tables`), and for each that lies there as
+`NAME.table.json` (`table_story`)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from astro_rl.bench.records import RECORDS, read
 from astro_rl.errors import DataError
+from astro_rl.report.bench_tables import stories_of
 from astro_rl.report.static_parts import save_table_figures
 from astro_rl.report.table_page import write_table_page
 from astro_rl.report.table_story import SUFFIX, TableStory
@@ -17,7 +20,7 @@ PLACES = ("", "tables/")
 
 def is_bench(folder: Path) -> bool:
     """A bench's folder has cells or records, or tables already."""
-    return (folder / "cells").is_dir() or (folder / "records.jsonl").is_file() or bool(_files(folder))
+    return (folder / "cells").is_dir() or (folder / RECORDS).is_file() or bool(_files(folder))
 
 
 def save_table(story: TableStory, folder: str | Path, name: str) -> Path:
@@ -32,21 +35,30 @@ def report_bench(
     folder: str | Path, *, out: str | Path | None = None, figures: str | Path | None = None
 ) -> list[Path]:
     """Write every table's page, and its figures where a folder for them is named."""
-    files = _files(Path(folder))
-    if not files:
+    stories = stories_in(Path(folder))
+    if not stories:
         raise DataError(
             "There is no table in this folder yet.",
             file=folder,
-            expected=f"NAME{SUFFIX}, as astro-rl bench writes them",
-            fix="run astro-rl bench to its end, or ask it for its tables",
+            expected=f"records.jsonl, as astro-rl bench writes it, or NAME{SUFFIX}",
+            fix="run astro-rl bench until a cell of the table has finished",
         )
     pages = Path(folder) / PAGES if out is None else Path(out)
     written = []
-    for file in files:
-        story, name = TableStory.from_json(read_json(file), file=file), file.name.removesuffix(SUFFIX)
+    for name, story in stories.items():
         written.append(write_table_page(story, pages / f"{name}.html"))
         written += [] if figures is None else save_table_figures(story, figures, name)
     return written
+
+
+def stories_in(folder: Path) -> dict[str, TableStory]:
+    """Tables of the bench's records, and those that lie there as files, which come first where names are the same."""
+    found: dict[str, TableStory] = {}
+    if (folder / RECORDS).is_file():
+        found |= stories_of(read([folder]))
+    for file in _files(folder):
+        found[file.name.removesuffix(SUFFIX)] = TableStory.from_json(read_json(file), file=file)
+    return dict(sorted(found.items()))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -28,7 +28,7 @@ def table_page(story: TableStory) -> str:
     header = (
         f'<header><p class="eyebrow">table of results</p><h1>{escape(story.title)}</h1>'
         + (paragraph(story.caption, "standing") if story.caption else "")
-        + paragraph(coverage(story), "soft")
+        + (paragraph(coverage(story), "soft") if story.rows else "")
         + f'<nav aria-label="Parts of this page">{links}</nav></header>'
     )
     main = "\n".join(section.html() for section in sections)
@@ -59,7 +59,9 @@ def best_columns(row_: Row, story: TableStory) -> set[str]:
     return {name for name, mean in means.items() if mean == best}
 
 
-def _table_section(story: TableStory) -> Section:
+def _table_section(story: TableStory) -> Section | None:
+    if not story.rows:
+        return None
     text = paragraph(
         f"Means{f' in {story.unit}' if story.unit else ''} ± standard deviation, the 95 % interval and the paper's "
         "figure below, where there are any. "
