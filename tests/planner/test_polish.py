@@ -86,7 +86,7 @@ def test_one_sequence_does_not_see_another() -> None:
 def test_a_completer_polishes_what_it_planned() -> None:
     """The stub planner's actions lead elsewhere; polished, the gap arrives at the known state it was given."""
     model, network = adding()
-    known = np.array([KNOWN + [True]])
+    known = np.array([[*KNOWN, True]])
     states = np.array([0, 9, 9, 0.6, 0.6, 0.6], np.float32)[None, :, None]
     sampling = Sampling(refine=0, polish=400, polish_rate=0.05, polish_hold=0.0)
     completer = Completer(planner_of(6), TOLD, WORLD, sampling, model, network)
