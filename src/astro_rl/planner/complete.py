@@ -61,7 +61,7 @@ class Sampling:
     polish: int = 60
     """Moves of states and actions together until each step of a gap follows from the last (`planner.polish`); 0: none.
     Known states are held, so that `rollout` mode, which has none, knows no polish."""
-    polish_rate: float = 0.1
+    polish_rate: float = 0.2
     """Length of the first of them, in typical steps of a state and in units of an action; they shrink to nothing."""
     polish_hold: float = 0.01
     """κ: what an action costs that is one unit from the planned one, in squared typical steps."""
