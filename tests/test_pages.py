@@ -17,14 +17,17 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = (
     "docs/runs.md",
+    "docs/bench.md",
     "docs/evaluation.md",
     "docs/tasks.md",
     "docs/making-datasets.md",
+    "docs/measuring.md",
     "docs/method/temporal.md",
     "docs/method/chains.md",
     "docs/method/dynamics.md",
     "docs/method/planner.md",
     "docs/method/augmentation.md",
+    "docs/method/diffstitch.md",
     "docs/method/ablations.md",
     "docs/method/synther.md",
 )

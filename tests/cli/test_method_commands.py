@@ -76,7 +76,10 @@ MISTAKES = {
     "other data": (["augment", "FIT", "OTHER", "--transitions", "9", "--out", "x.npz"], "another dataset"),
     "no number": (["augment", "FIT", "DATA", "--transitions", "0", "--out", "x.npz"], "at least 1"),
     "no format": (["augment", "FIT", "DATA", "--transitions", "9", "--out", "x.foo"], "suffix"),
-    "rounds": (["augment", "FIT", "DATA", "--transitions", "9", "--out", "x.npz", "--rounds", "2"], "Only ASTRO"),
+    "rounds": (
+        ["augment", "FIT", "DATA", "--transitions", "9", "--out", "x.npz", "--rounds", "2"],
+        "Only ASTRO",
+    ),
     "a setting of the fit": (
         ["augment", "FIT", "DATA", "--transitions", "9", "--out", "x.npz", "--set", "denoiser.steps=3"],
         "decided by the fit",
