@@ -17,9 +17,11 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = (
     "docs/runs.md",
+    "docs/bench.md",
     "docs/evaluation.md",
     "docs/tasks.md",
     "docs/making-datasets.md",
+    "docs/measuring.md",
     "docs/method/temporal.md",
     "docs/method/chains.md",
     "docs/method/dynamics.md",

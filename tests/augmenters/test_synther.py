@@ -19,6 +19,7 @@ from astro_rl.data import Dataset, from_arrays
 from astro_rl.errors import ConfigError, DataError, TrainingError
 from astro_rl.run.methods import augment_method
 from astro_rl.tasks import relabel
+from astro_rl.tasks.rewards import Reach
 from tests.augmenters.tiny_synther import fit_synther
 from tests.fitted import walks
 
@@ -97,7 +98,8 @@ def test_frequencies_are_drawn_once_and_never_learned() -> None:
         Columns(2, 1, False, False), mlp=ResidualConfig(width=8, depth=1, level_width=4), batch_size=8
     )
     state = denoiser.init(jax.random.key(0))
-    moved, _ = denoiser.update(state, jnp.ones((16, 5)), jax.random.key(1))
+    moved, _ = jax.jit(denoiser.update)(state, jnp.ones((16, 5)), jax.random.key(1))
+    assert isinstance(moved.network, ResidualMLP) and isinstance(state.network, ResidualMLP)
     assert (moved.network.frequencies == state.network.frequencies).all()
     assert (moved.network.last.weight != state.network.last.weight).any()
 
@@ -120,7 +122,7 @@ def steps_of_one(count: int = 4_000) -> Dataset:
 
 @pytest.mark.parametrize("network", ["mlp", "dit"])
 def test_what_it_generates_has_the_datas_distribution_and_dynamics(network: str) -> None:
-    steps = 1_500 if network == "mlp" else 700
+    steps = 1_500 if network == "mlp" else 400
     settings = {
         "denoiser.network": network,
         "denoiser.steps": steps,
@@ -202,13 +204,17 @@ def test_with_a_task_rewards_are_the_tasks_own_on_generated_states(
 
 def test_a_tasks_rewards_can_be_modelled_as_the_authors_do() -> None:
     """The task's reward is −1 or 0 on real data; a modelled one is whatever the denoiser says."""
-    fitted = fit_synther(walks(), {"rewards": "modelled"}, task=TASK)
-    assert fitted.columns.rewards
-    made = augment_method(fitted, walks(), 100, task=TASK)
+    data = walks()
+    assert isinstance(TASK.rewards, Reach)
+    through_goal = data.observations - data.observations[100] + TASK.rewards.goal
+    data = dataclasses.replace(data, observations=through_goal.astype(np.float32))
+    fitted = fit_synther(data, {"rewards": "modelled"}, task=TASK)
+    assert fitted.columns.rewards and fitted.columns.ends
+    made = augment_method(fitted, data, 100, task=TASK)
     assert made.rewards is not None and "relabelled" not in made.info
     assert not set(made.rewards[0::2].tolist()) <= {-1.0, 0.0}
     with pytest.raises(ConfigError, match=r"(?s)rewards of something else.*no task asked for"):
-        augment_method(fitted, walks(), 100)
+        augment_method(fitted, data, 100)
 
 
 def test_rewards_that_nobody_gives_are_an_error_that_says_who_could(fitted_to_task: FittedSynther) -> None:

@@ -35,7 +35,7 @@ class Fit:
     task: str | None = None
     """The task the data belongs to: says where x and y stand. Not needed."""
     method: str = "astro"
-    """What is fitted: astro, or a rival to compare it with (synther). augment sees which it was."""
+    """What is fitted: astro, or a rival to compare it with, synther or diffstitch. augment sees which it was."""
     preset: FitPreset = "auto"
     set: Settings = ()
     """Settings that differ from the preset, for example --set dynamics.steps=50000 generate.mode=rollout."""
