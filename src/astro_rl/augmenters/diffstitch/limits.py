@@ -1,7 +1,7 @@
 """What real, held-out windows reach when they are continued and filled as stitches are: both thresholds' yardstick.
 
 The authors' thresholds were chosen for locomotion's 11 and 17 dimensions. Read literally they reject nothing in a maze
-of two and nearly everything of an ant's 29 (docs/method/diffstitch.md), so by default they are read off the data.
+of two, and after a short fit everything of an ant's 29 (docs/method/diffstitch.md). So they are read off the data.
 """
 
 from __future__ import annotations
