@@ -18,6 +18,7 @@ from astro_rl.stitch.geometry import ChainShape
 from tests.augment.watching import Watching
 from tests.fitted import SHAPE, Fitted, walks
 
+ALL = ["temporal", "dynamics", "planner", "onestep"]
 WITHOUT_FEEDBACK = {
     "planner.feedback.kind": "none",
     "planner.correction": False,
@@ -56,7 +57,7 @@ def test_a_planner_of_other_settings_is_the_one_that_a_whole_fit_gives(fitted: F
     assert models.temporal is fitted.stitcher.models.temporal
     assert models.dynamics_network is fitted.stitcher.models.dynamics_network
     alone, all_stages = again(fitted, changes, base=None)
-    assert all_stages == ["temporal", "dynamics", "planner"]
+    assert all_stages == ALL
     assert models.digest() == alone.digest() != fitted.stitcher.models.digest()
     assert (models.gauge, models.limits) == (alone.gauge, alone.limits)
 
@@ -69,18 +70,20 @@ def test_a_planner_of_other_settings_is_the_one_that_a_whole_fit_gives(fitted: F
         ({"temporal.expectile": 0.9}, {}, ["temporal"]),
         # The models' horizon and masks, and so both models, but no temporal distance.
         ({}, {"shape": ChainShape(2, 4, 8)}, ["planner"]),
-        ({}, {"shape": ChainShape(2, 8, 8)}, ["dynamics", "planner"]),
+        ({}, {"shape": ChainShape(2, 8, 8)}, ALL[1:]),
         # Gap by gap, the number of pieces changes neither.
         ({}, {"shape": ChainShape(3, 6, 6)}, []),
         ({"generate.mode": "rollout"}, {}, ["dynamics", "planner"]),
         ({"calibration": "literal"}, {}, []),
         ({"generate.sampling.refine": 0, "generate.search.threshold": 40.0}, {}, []),
-        ({"held_out": 0.3}, {}, ["dynamics", "planner"]),
-        ({"training_rows": 1000}, {}, ["temporal", "dynamics", "planner"]),
-        ({}, {"seed": 1}, ["temporal", "dynamics", "planner"]),
-        ({}, {"seed": 1, "any_seed": ("temporal",)}, ["dynamics", "planner"]),
-        ({"planner.steps": 20}, {"seed": 1, "any_seed": ("temporal", "dynamics")}, ["planner"]),
-        ({}, {"dataset": walks(1)}, ["temporal", "dynamics", "planner"]),
+        ({"onestep.steps": 20}, {}, ["onestep"]),
+        ({"generate.sampling.polish": 0}, {}, []),
+        ({"held_out": 0.3}, {}, ALL[1:]),
+        ({"training_rows": 1000}, {}, ALL),
+        ({}, {"seed": 1}, ALL),
+        ({}, {"seed": 1, "any_seed": ("temporal",)}, ALL[1:]),
+        ({"planner.steps": 20}, {"seed": 1, "any_seed": ("temporal", "dynamics")}, ALL[2:]),
+        ({}, {"dataset": walks(1)}, ALL),
     ],
 )
 def test_a_stage_is_fitted_when_something_it_depends_on_differs(

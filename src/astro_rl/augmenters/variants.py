@@ -70,12 +70,13 @@ VARIANTS: dict[str, Variant] = {
     "rand": Variant("targets drawn uniformly", {"generate.selection": "random"}),
     "pre-euc": Variant("target nearest to an imitated continuation", {"generate.selection": "euclidean"}),
     "mb": Variant(
-        "planner without feedback, L_reg and refinement: a sequence model and the dynamics model",
+        "planner without feedback, L_reg, refinement and polishing: a sequence model and the dynamics model",
         {
             "planner.feedback.kind": "none",
             "planner.correction": False,
             "planner.regularisation": 0.0,
             "generate.sampling.refine": 0,
+            "generate.sampling.polish": 0,
         },
     ),
     "si": Variant("states by a state planner, actions by inverse dynamics", states_first=True),
@@ -98,6 +99,7 @@ VARIANTS: dict[str, Variant] = {
     "residual-delta": Variant("the residual behind δ", {"planner.feedback.kind": "residual"}),
     "full-delta": Variant("δ over all states in training", {"planner.feedback.over": "full"}),
     "no-refine": Variant("no steps downhill on δ when sampling", {"generate.sampling.refine": 0}),
+    "no-polish": Variant("gaps as the dynamics model leaves them", {"generate.sampling.polish": 0}),
     "regenerated": Variant(
         "real windows masked and completed: no new connection", {"generate.chains": "regenerated"}
     ),
