@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = (
     "docs/runs.md",
+    "docs/bench.md",
     "docs/evaluation.md",
     "docs/tasks.md",
     "docs/making-datasets.md",
@@ -26,7 +27,9 @@ RUN = (
     "docs/method/dynamics.md",
     "docs/method/planner.md",
     "docs/method/augmentation.md",
+    "docs/method/diffstitch.md",
     "docs/method/ablations.md",
+    "docs/method/synther.md",
 )
 """Pages whose Python takes seconds. Other blocks would train for minutes; their names are checked below."""
 SMALLER = {

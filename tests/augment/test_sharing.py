@@ -15,6 +15,7 @@ from astro_rl.errors import ConfigError
 from astro_rl.run.fit import fit_models
 from astro_rl.run.models import load_models
 from astro_rl.stitch.geometry import ChainShape
+from tests.augment.watching import Watching
 from tests.fitted import SHAPE, Fitted, walks
 
 WITHOUT_FEEDBACK = {
@@ -23,23 +24,6 @@ WITHOUT_FEEDBACK = {
     "planner.regularisation": 0.0,
     "generate.sampling.refine": 0,
 }
-
-
-class Watching:
-    """A keeper that remembers which stages were fitted."""
-
-    def __init__(self) -> None:
-        self.fitted: list[str] = []
-
-    def restore(self, stage: str, template: Any) -> tuple[int, Any]:
-        return 0, None
-
-    def keep(self, stage: str, step: int, state: Any, metrics: Mapping[str, float], *, last: bool) -> None:
-        if last:
-            self.fitted.append(stage)
-
-    def latents(self) -> Path | None:
-        return None
 
 
 def again(fitted: Fitted, changes: Mapping[str, Any], **options: Any) -> tuple[FittedModels, list[str]]:

@@ -49,7 +49,9 @@ def test_every_command_and_option_says_what_it_is_for() -> None:
     for name, record in commands_in(Command, "astro-rl"):
         assert record.__doc__, name
         assert not record.__doc__.startswith(record.__name__ + "("), f"{name} has no docstring of its own"
-        source = inspect.getsource(record)
+        # With the options that a group of commands shares.
+        records = [base for base in record.__mro__ if dataclasses.is_dataclass(base)]
+        source = "".join(map(inspect.getsource, records))
         for field in dataclasses.fields(record):
             documented = source.split(f"    {field.name}:", 1)[1].split("\n", 1)[1].lstrip()
             assert documented.startswith('"""') or field.name in OBVIOUS, (

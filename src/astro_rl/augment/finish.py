@@ -119,16 +119,12 @@ class Finisher:
     def _simulator_state(self, laid: Laid) -> dict[str, np.ndarray]:
         """qpos and qvel where the source has them and observations tell them: OGBench's own labelling of goals reads
         them. Rows that are the source's keep its own."""
-        source = {name: self.dataset.extras[name] for name in STATE_COLUMNS if name in self.dataset.extras}
-        if len(source) < len(STATE_COLUMNS) or self.task is None or not isinstance(self.task.state, StateMap):
-            return {}
+        told = simulator_state(self.dataset, self.task, laid.observations)
         rows = np.maximum(laid.source_rows, 0)
         same = (laid.source_rows >= 0) & (self.dataset.observations[rows] == laid.observations).all(axis=1)
-        qpos, qvel = self.task.state.to_qpos_qvel(laid.observations)
-        told: dict[str, np.ndarray] = {"qpos": qpos, "qvel": qvel}
         return {
-            name: np.where(same[:, None], column[rows], told[name]).astype(column.dtype)
-            for name, column in source.items()
+            name: np.where(same[:, None], self.dataset.extras[name][rows], column).astype(column.dtype)
+            for name, column in told.items()
         }
 
     def _lineage(self, laid: Laid, statistic: np.ndarray) -> dict[str, np.ndarray]:
@@ -148,6 +144,19 @@ class Finisher:
                 for name, value in per_trajectory.items()
             },
         }
+
+
+def simulator_state(
+    dataset: Dataset, task: Task | None, observations: Float[np.ndarray, "rows obs"]
+) -> dict[str, np.ndarray]:
+    """qpos and qvel behind generated observations, in the source's types; none where the source has none, or the task's
+    observations do not tell."""
+    source = {name: dataset.extras[name] for name in STATE_COLUMNS if name in dataset.extras}
+    if len(source) < len(STATE_COLUMNS) or task is None or not isinstance(task.state, StateMap):
+        return {}
+    qpos, qvel = task.state.to_qpos_qvel(observations)
+    told: dict[str, np.ndarray] = {"qpos": qpos, "qvel": qvel}
+    return {name: told[name].astype(column.dtype) for name, column in source.items()}
 
 
 def origins(

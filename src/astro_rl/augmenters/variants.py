@@ -140,6 +140,14 @@ FAMILIES: dict[str, Callable[[float], Variant]] = {
 """Names with a number: threshold-2, pieces-7, horizon-120 (appendix D, a to c)."""
 WHOLE = ("pieces", "horizon")
 
+APPENDIX_D: dict[str, tuple[str, ...]] = {
+    "threshold": ("threshold-5", "threshold-3", "threshold-2"),
+    "pieces": ("pieces-3", "pieces-5", "pieces-7"),
+    "horizon": ("horizon-120", "horizon-160", "horizon-200"),
+    "mask": ("mask-third", "astro", "mask-triple"),
+}
+"""Table `ablation-all`, a to d, on a base of the paper's 5 · (18 + 18)."""
+
 
 def variant_named(name: str) -> Variant:
     if name in VARIANTS:

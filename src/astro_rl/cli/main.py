@@ -11,11 +11,13 @@ import tyro
 from tyro.conf import subcommand
 
 from astro_rl.cli.astro import Augment, Fit
+from astro_rl.cli.bench import Bench
 from astro_rl.cli.data import Data
 from astro_rl.cli.diagnose import Doctor
 from astro_rl.cli.measure import Measure
 from astro_rl.cli.output import command_for_options
 from astro_rl.cli.quickstart import Quickstart
+from astro_rl.cli.report import Report
 from astro_rl.cli.run import Run
 from astro_rl.cli.tasks import Tasks
 from astro_rl.cli.train import Evaluate, Train
@@ -43,8 +45,10 @@ Command = (
     | Annotated[Augment, subcommand("augment", prefix_name=False)]
     | Annotated[Run, subcommand("run", prefix_name=False)]
     | Annotated[Measure, subcommand("measure", prefix_name=False)]
+    | Annotated[Report, subcommand("report", prefix_name=False)]
     | Annotated[Train, subcommand("train", prefix_name=False)]
     | Annotated[Evaluate, subcommand("evaluate", prefix_name=False)]
+    | Annotated[Bench, subcommand("bench", prefix_name=False)]
     | Annotated[Quickstart, subcommand("quickstart", prefix_name=False)]
     | Annotated[Doctor, subcommand("doctor", prefix_name=False)]
     | Annotated[Version, subcommand("version", prefix_name=False)]

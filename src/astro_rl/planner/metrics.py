@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float, Key
 
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
 from astro_rl.dynamics.metrics import window_batches
 from astro_rl.dynamics.sequences import sequence_data, sequences_at
-from astro_rl.planner.complete import Completer
+from astro_rl.planner.complete import Completed
 from astro_rl.planner.masks import pattern
+from astro_rl.planner.model import Planner
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,26 @@ class CompletionError:
         return asdict(self)
 
 
+@runtime_checkable
+class Completing(Protocol):
+    """What completes sequences: ASTRO's `Completer`, or another under the pattern of ASTRO's planner."""
+
+    @property
+    def planner(self) -> Planner: ...
+
+    @property
+    def horizon(self) -> int: ...
+
+    def complete(
+        self,
+        key: Key[Array, ""],
+        states: Float[np.ndarray, "batch horizon obs"],
+        known: Bool[np.ndarray, "batch horizon"],
+    ) -> Completed: ...
+
+
 def completion_error(
-    completer: Completer,
+    completer: Completing,
     held_out: Dataset,
     normaliser: Normaliser,
     *,
