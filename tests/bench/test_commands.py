@@ -1,7 +1,7 @@
 """Every table's command at `tiny`, in one folder: all kinds of cells are worked through, and tables come out of them.
 
-What the tables share (data, fit, augmented data) is done once. The planner here has no feedback and nothing is polished,
-which is most of what takes time to compile; both have tests of their own.
+What the tables share (data, fit, augmented data) is done once. The planner here has no feedback and nothing is
+polished, which is most of what takes time to compile; both have tests of their own.
 """
 
 import json
