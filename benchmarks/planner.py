@@ -22,7 +22,7 @@ from tyro.conf import Positional
 
 from astro_rl.augment.check import measure_limits
 from astro_rl.augment.fitting import Forgetful, fit, no_bar, run_stage
-from astro_rl.augment.generate import Generator
+from astro_rl.augment.generate import Generator, completer_of
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.settings import AstroSettings, changed, settings_for
 from astro_rl.augment.shares import held_out_split, training_part
@@ -30,7 +30,6 @@ from astro_rl.cli.train import parse_settings
 from astro_rl.data import Dataset, load
 from astro_rl.data.join import joined
 from astro_rl.dynamics.sequences import sequence_data
-from astro_rl.planner.complete import Completer
 from astro_rl.planner.metrics import completion_error
 from astro_rl.planner.model import PlannerData
 from astro_rl.quality.truth import truth_of
@@ -69,6 +68,8 @@ class Arguments:
     """Of each planner. Default: what the common models were fitted with."""
     refine: int = 0
     """Steps downhill on δ when sampling. 0: algorithm 2 as it stands, so that planners are compared by themselves."""
+    polish: int = 0
+    """Moves of polishing. 0: a plan's own precision is what is compared."""
     transitions: int = 20_000
     rows: int = 1000
     workers: int | None = None
@@ -81,6 +82,7 @@ def main(arguments: Arguments) -> None:
         models.settings,
         {
             "generate.sampling.refine": arguments.refine,
+            "generate.sampling.polish": arguments.polish,
             "planner.steps": arguments.updates or models.settings.planner.steps,
         },
     )
@@ -116,6 +118,7 @@ def main(arguments: Arguments) -> None:
                 "seed": seed,
                 "updates": own.planner.steps,
                 "refine": arguments.refine,
+                "polish": arguments.polish,
                 "seconds": round(seconds, 1),
                 "held_out": held_out_errors(variant, dataset.select(held_out), arguments.plan_steps),
                 "stitched": on_chains(
@@ -154,7 +157,7 @@ def held_out_errors(
     trials |= {f"rollout {steps}": {"state_steps": steps} for steps in plan_steps}
     for name, changes in trials.items():
         sampling = dataclasses.replace(default, **changes)
-        completer = Completer(models.planner, models.planner_network, models.dynamics_network, sampling)
+        completer = completer_of(models, dataclasses.replace(models.settings.generate, sampling=sampling))
         started = time.time()
         found[name] = completion_error(completer, held_out, models.normaliser).to_json()
         found[name]["seconds"] = round(time.time() - started, 2)
@@ -180,7 +183,7 @@ def on_chains(
         {"deviation_quantile": 1.0, "step_quantile": 1.0, "jump_quantile": 1.0, "jump_most": 1e9},
     )
     limits = measure_limits(
-        Completer(models.planner, models.planner_network, models.dynamics_network, generate.sampling),
+        completer_of(models, generate),
         dataset,
         models.normaliser,
         models.shape,

@@ -21,6 +21,7 @@ from benchmarks.planner import on_chains
 from benchmarks.timing import fastest, matmul_flop, products, products_flop
 from tyro.conf import Positional
 
+from astro_rl.augment.generate import completer_of
 from astro_rl.augment.settings import changed
 from astro_rl.augment.shares import held_out_split
 from astro_rl.cli.train import parse_settings
@@ -55,9 +56,7 @@ def main(arguments: Arguments) -> None:
         changes = parse_settings(tuple(part for part in text.split(",") if part))
         settings = changed(models.settings, {"generate": {"sampling": changes}})
         own = dataclasses.replace(models, settings=settings)
-        completer = Completer(
-            models.planner, models.planner_network, models.dynamics_network, settings.generate.sampling
-        )
+        completer = completer_of(own, settings.generate)
         completion_error(completer, dataset.select(held_out), models.normaliser, sequences=64)
         started = time.time()
         errors = completion_error(completer, dataset.select(held_out), models.normaliser).to_json()
@@ -96,7 +95,8 @@ def main(arguments: Arguments) -> None:
 
 
 def share_of_peak(completer: Completer, batch: int = 64) -> tuple[float, float]:
-    """Percent of the matrix products' peak beside it, and sequences completed a second."""
+    """Percent of the matrix products' peak beside it, and sequences completed a second, before anything is polished."""
+    completer = dataclasses.replace(completer, sampling=dataclasses.replace(completer.sampling, polish=0))
     planner = completer.planner
     states = np.zeros((batch, completer.horizon, planner.observation_dim), np.float32)
     known = np.tile(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from astro_rl.augment.generate import Account as Proposed
 from astro_rl.data import from_arrays
 from astro_rl.data.schema import Dataset
 from astro_rl.report.story import (
@@ -113,7 +114,9 @@ def augmented_from(dataset: Dataset) -> Dataset:
             "filter_statistic": np.full(24, 1.25, np.float32),
         },
     )
-    account = {"proposed": 8, "kept": 5, "cut": 1, "rejected": {"not finite": 3}}
-    nothing = {"proposed": 0, "kept": 0, "cut": 0, "rejected": {}}
-    lineage = {"seed": 4, "source_digest": "abc", "accounts": {"chains": account, "completions": nothing}}
-    return replace(made, info={"lineage": lineage})
+    # As `run` writes them: `augment.generate.Account.as_json` at the top of the lineage.
+    told = {
+        "chains": Proposed(8, 5, 1, {"not finite": 3}).as_json(),
+        "completions": Proposed().as_json(),
+    }
+    return replace(made, info={"lineage": {"seed": 4, "source_digest": "abc", **told}})

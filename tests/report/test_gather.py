@@ -8,7 +8,6 @@ import pytest
 
 from astro_rl.errors import DataError
 from astro_rl.report.gather import (
-    accounts_of,
     chains_of,
     distance_map,
     facts_of,
@@ -19,6 +18,7 @@ from astro_rl.report.gather import (
 )
 from astro_rl.report.outcomes import scores_of
 from astro_rl.report.page import page
+from astro_rl.report.provenance import accounts_of
 from astro_rl.run.files import write_json
 from astro_rl.tasks import get_task
 from tests.report.stories import augmented_from, recorded

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from astro_rl.report.static import save_figures
+from astro_rl.report.static import figures, save_figures
+from tests.report.evidence_stories import evidence_story
 from tests.report.stories import bare_story, full_story
 
 NAMES = {
@@ -15,6 +16,14 @@ def test_each_figure_is_there_in_each_format(tmp_path: Path) -> None:
     assert {path.name for path in written} == {f"{name}.{kind}" for name in NAMES for kind in ("png", "pdf")}
     assert all(path.read_bytes()[:4] in (b"\x89PNG", b"%PDF") for path in written)
     assert min(path.stat().st_size for path in written) > 2_000
+
+
+def test_further_parts_have_figures_of_their_own() -> None:
+    assert {name for name, _ in figures(evidence_story())} - NAMES == {
+        "pair-1", "pair-2", "pair-3", "chosen-pairs", "selection-geometry", "metrics", "film",
+        "curve-1-iql-value-probe-mean", "curve-3-fit--planner-loss",
+        "curve-2-iql-critic-loss-a-b--c----script--script-bad",
+    }  # fmt: skip
 
 
 def test_figures_of_the_same_story_are_the_same_bytes(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def show(outcome: Any, as_json: bool) -> None:
     """Scores with intervals, times, and the page."""
     from astro_rl.report.of_run import report_run
 
-    page = report_run(outcome.folder)
+    page = report_run(outcome.folder, dataset=outcome.dataset)
     if as_json:
         print_json(
             {

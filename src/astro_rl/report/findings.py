@@ -105,8 +105,11 @@ def headline(story: RunStory) -> str:
     fragments = f"{story.original.trajectories:,} recorded fragments"
     if story.augmented is None:
         return f"{fragments}, {story.original.transitions:,} transitions"
+    by = "" if story.method == "ASTRO" else f" by {story.method}"
+    if story.generated is not None:
+        return f"{story.augmented.transitions:,} transitions generated{by}, fitted to {fragments}"
     longer = "longer " if story.augmented.median > story.original.median else ""
-    return f"{story.augmented.trajectories:,} {longer}trajectories stitched from {fragments}"
+    return f"{story.augmented.trajectories:,} {longer}trajectories stitched{by} from {fragments}"
 
 
 def standing(story: RunStory) -> str:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from astro_rl.augment.finish import LINEAGE_COLUMNS
 from astro_rl.data.schema import Dataset
+from astro_rl.report.evidence import ChosenPair, Curves, Film, Measures, NoFilm, Pair
+from astro_rl.report.provenance import accounts_of, lineage_texts, method_name, method_of
 from astro_rl.report.story import (
     Account,
     Chain,
@@ -36,6 +38,8 @@ from astro_rl.tasks.rewards import Reach
 from astro_rl.tasks.task import Task
 
 FRAGMENTS, PICTURES = 60, 12
+WALKABLE, SINGLE = 3, 600
+"""Transitions of a trajectory that is drawn by itself; shorter ones are drawn together, so many of them."""
 STATES = 20_000
 """States behind a map, at most."""
 SQUARES_A_CELL, SQUARES_ACROSS = 8, 56
@@ -64,6 +68,12 @@ def gather(
     values: Sequence[ValueMaps] = (),
     scores: Sequence[Scores] = (),
     accounts: Sequence[Account] | None = None,
+    pairs: Sequence[Pair] = (),
+    geometry: Measures | None = None,
+    chosen: Mapping[str, tuple[ChosenPair, ...]] | None = None,
+    film: Film | NoFilm | None = None,
+    metrics: Measures | None = None,
+    curves: Sequence[Curves] = (),
     truth: Sequence[Truth] = (),
     stages: Sequence[Stage] = (),
     machine: str | None = None,
@@ -79,10 +89,12 @@ def gather(
     plane = xy if xy is not None or task is None else task.xy_indices
     goal, radius = goal_of(task)
     lineage = {} if augmented is None else dict(augmented.info.get("lineage", {}))
+    long = augmented if augmented is not None and np.median(augmented.lengths) >= WALKABLE else None
     return RunStory(
         task=name or ("a dataset" if task is None else task.name),
         original=facts_of(dataset, "recorded"),
         augmented=None if augmented is None else facts_of(augmented, "augmented"),
+        method=method_name(method_of(lineage)),
         goal=goal,
         goal_radius=radius,
         walls=None if task is None or plane is None else walls_of(task),
@@ -93,7 +105,16 @@ def gather(
             distances, dataset, plane, near=goal, walls=None if task is None else walls_of(task)
         ),
         chains=() if plane is None or augmented is None else chains_of(augmented, dataset, plane),
-        stitched=() if plane is None or augmented is None else stitched_of(augmented, dataset, plane),
+        stitched=() if plane is None or long is None else stitched_of(long, dataset, plane),
+        generated=None
+        if plane is None or augmented is None or long is not None
+        else fragments_of(augmented, plane, SINGLE),
+        pairs=tuple(pairs),
+        geometry=geometry,
+        chosen={} if plane is None else dict(chosen or {}),
+        film=film,
+        metrics=metrics,
+        curves=tuple(curves),
         values=tuple(values),
         scores=tuple(scores),
         accounts=tuple(accounts_of(lineage) if accounts is None else accounts),
@@ -178,11 +199,17 @@ def stitched_of(
     found = []
     for number in evenly(len(augmented), count).tolist():
         track = augmented[number]
-        owners, rows = _origin(augmented, dataset, number)
-        generated = ~_recorded(track.observations, dataset, rows)
+        owners, _ = _origin(augmented, dataset, number)
+        generated = generated_states(augmented, dataset, number)
         source = np.where(generated, -1, owners)
         found.append(Stitched(_places(track.observations, xy), generated, source))
     return tuple(found)
+
+
+def generated_states(augmented: Dataset, dataset: Dataset, number: int) -> Bool[np.ndarray, "states"]:
+    """Which states of an augmented trajectory no recording holds."""
+    _, rows = _origin(augmented, dataset, number)
+    return ~_recorded(augmented[number].observations, dataset, rows)
 
 
 def chains_of(augmented: Dataset, dataset: Dataset, xy: Plane, count: int = PICTURES) -> tuple[Chain, ...]:
@@ -207,33 +234,6 @@ def runs_of(rows: Int[np.ndarray, "states"]) -> list[tuple[int, int]]:
     breaks = np.flatnonzero(~known[1:] | ~known[:-1] | (np.diff(rows) != 1)) + 1
     cuts = np.concatenate([[0], breaks, [len(rows)]])
     return [(int(a), int(b)) for a, b in pairwise(cuts) if known[a]]
-
-
-def accounts_of(lineage: Mapping[str, Any]) -> tuple[Account, ...]:
-    """What augmentation wrote into its data about proposals."""
-    titles: Mapping[str, str] = {"chains": "Chains", "completions": "Completed gaps"}
-    accounts = lineage.get("accounts", {})
-    return tuple(
-        Account(
-            titles.get(str(name), str(name)),
-            int(each["proposed"]),
-            int(each["kept"] if "kept" in each else each["accepted"]),
-            {str(reason): int(count) for reason, count in each.get("rejected", {}).items()},
-        )
-        for name, each in accounts.items()
-        if each.get("proposed")
-    )
-
-
-def lineage_texts(lineage: Mapping[str, Any]) -> dict[str, str]:
-    """Versions, hashes, seeds and the chain's shape. Accounts have a section of their own."""
-    texts: dict[str, str] = {}
-    for name, value in lineage.items():
-        if isinstance(value, str | int | float) and value != "":
-            texts[str(name).replace("_", " ")] = str(value)
-        elif isinstance(value, Mapping) and name in ("shape", "gauge"):
-            texts[str(name)] = ", ".join(f"{part} {each}" for part, each in value.items())
-    return texts
 
 
 def cell_of(places: Float[np.ndarray, "places 2"], walls: Walls | None) -> float:

@@ -48,6 +48,7 @@ class Sheet:
     definitions: list[str] = field(default_factory=list)
     fields: dict[str, Any] = field(default_factory=dict)
     tracks: dict[str, Any] = field(default_factory=dict)
+    pairs: list[Any] = field(default_factory=list)
 
     def add_field(self, name: str, shown: str, grid: Grid) -> None:
         """A grid for the pointer to read; four digits are more than a map can show."""

@@ -117,4 +117,27 @@
     }
     show(0);
   });
+
+  // One of several pairs, drawn close by or on the whole map, in one map a method.
+  each("[data-pairs]", (figure) => {
+    const maps = [...figure.querySelectorAll("svg.map")], choices = [...figure.querySelectorAll(".choice")];
+    const misses = [...figure.querySelectorAll(".miss")], about = figure.querySelector(".about");
+    const whole = figure.querySelector("[data-whole]");
+    const all = `0 0 ${plane.x1 - plane.x0} ${plane.y1 - plane.y0}`;
+    let now = 0, wide = false;
+    const show = () => {
+      const pair = data.pairs[now];
+      maps.forEach((map, column) => {
+        map.querySelector(".chosen").setAttribute("href", `#pair-${now}-${column}`);
+        map.setAttribute("viewBox", wide ? all : pair.box.join(" "));
+        misses[column].textContent = pair.miss[column];
+      });
+      choices.forEach((choice, index) => choice.setAttribute("aria-pressed", String(index === now)));
+      whole.setAttribute("aria-pressed", String(wide));
+      about.textContent = pair.text;
+    };
+    figure.querySelector(".controls").hidden = false;
+    choices.forEach((choice, index) => choice.addEventListener("click", () => { now = index; show(); }));
+    whole.addEventListener("click", () => { wide = !wide; show(); });
+  });
 })();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from functools import cache
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
@@ -10,9 +11,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from astro_rl.data.atomic import new_file
+from astro_rl.report.curve_view import curves_section
+from astro_rl.report.evidence import Film
+from astro_rl.report.film_view import film_section
 from astro_rl.report.findings import comparisons, headline, sentence, standing
 from astro_rl.report.maps import Sheet, distance_section, fragments_figure, values_section
 from astro_rl.report.markup import Section, beside, paragraph
+from astro_rl.report.measure_view import geometry_section, metrics_section
+from astro_rl.report.pairs_view import pairs_section
 from astro_rl.report.plane import plane_of, walls_path
 from astro_rl.report.sections import (
     facts_table,
@@ -26,7 +32,7 @@ from astro_rl.report.sections import (
     truth_section,
 )
 from astro_rl.report.story import RunStory
-from astro_rl.report.viewers import chains_section, stitched_section
+from astro_rl.report.viewers import chains_section, generated_section, stitched_section
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"  # noqa: E501
 """A browser that heeds it sends nothing, whatever stands in the page."""
@@ -53,18 +59,34 @@ def page(story: RunStory) -> str:
     sheet = None if plane is None else Sheet(plane)
     sections = _sections(story, sheet)
     title = f"{story.task}: {headline(story)}"
-    script = "" if sheet is None else _script(sheet)
+    body = (
+        f"{_definitions(story, sheet)}{_header(story, sections)}\n<main>"
+        + "\n".join(section.html() for section in sections)
+        + "</main>"
+    )
+    return document(title, body, "" if sheet is None else _script(sheet), [*_scripts(story)])
+
+
+def document(title: str, body: str, data: str, scripts: Sequence[str]) -> str:
+    """A whole file around a body. `data`: an element that scripts read; `scripts`: names of our own."""
+    texts = "".join(f"<script>{_resource(name)}</script>\n" for name in scripts)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f"<title>{escape(title)}</title>\n<style>{_resource('page.css')}</style></head>\n<body>"
-        f"{_definitions(story, sheet)}{_header(story, sections)}\n<main>"
-        + "\n".join(section.html() for section in sections)
-        + f"</main>\n<footer>Written by astro-rl {escape(_version())}. One file, no scripts from elsewhere, "
-        f"no requests.</footer>\n{script}</body></html>\n"
+        f"{body}\n<footer>Written by astro-rl {escape(_version())}. One file, no scripts from elsewhere, "
+        f"no requests.</footer>\n{data}{texts}</body></html>\n"
     )
+
+
+def _scripts(story: RunStory) -> Iterator[str]:
+    """Only what the page has parts for."""
+    if plane_of(story) is not None:
+        yield "page.js"
+    if story.curves or story.chosen or isinstance(story.film, Film):
+        yield "parts.js"
 
 
 def _sections(story: RunStory, sheet: Sheet | None) -> list[Section]:
@@ -73,10 +95,16 @@ def _sections(story: RunStory, sheet: Sheet | None) -> list[Section]:
     every = [
         _data_section(story, sheet),
         maps.get("distance"),
+        geometry_section(story, sheet),
         maps.get("chains"),
+        maps.get("pairs"),
         maps.get("stitched"),
+        maps.get("generated"),
+        film_section(story),
         truth_section(story),
+        metrics_section(story),
         maps.get("values"),
+        curves_section(story),
         scores_section(story),
         rejections_section(story),
         lineage_section(story),
@@ -92,6 +120,8 @@ def _maps(story: RunStory, sheet: Sheet) -> dict[str, Section | None]:
         "distance": None if story.distance is None else distance_section(sheet, story, story.distance),
         "chains": chains_section(sheet, story),
         "stitched": stitched_section(sheet, story),
+        "generated": generated_section(sheet, story),
+        "pairs": pairs_section(sheet, story),
         "values": values_section(sheet, story),
     }
 
@@ -132,12 +162,13 @@ def _script(sheet: Sheet) -> str:
         "plane": {"x0": plane.x0, "y0": plane.y0, "x1": plane.x1, "y1": plane.y1},
         "fields": sheet.fields,
         "tracks": sheet.tracks,
+        "pairs": sheet.pairs,
     }
     # "<" would let a text end the element that holds it.
     text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )
-    return f'<script type="application/json" id="story">{text}</script>\n<script>{_resource("page.js")}</script>\n'
+    return f'<script type="application/json" id="story">{text}</script>\n'
 
 
 @cache

@@ -53,8 +53,11 @@ def plane_of(story: RunStory) -> Plane | None:
         high = story.walls.corners.max(axis=0) + story.walls.size * BORDER
         return Plane(*(float(v) for v in (*low, *high)))
     drawn = [*(story.fragments.tracks if story.fragments else ())]
+    drawn += [*(story.generated.tracks if story.generated else ())]
     drawn += [piece for chain in story.chains for piece in chain.pieces]
     drawn += [track.xy for track in story.stitched] + [values.xy for values in story.values]
+    drawn += [pair.given[pair.known] for pair in story.pairs]
+    drawn += [xy for pairs in story.chosen.values() for pair in pairs for xy in (pair.source, pair.target)]
     if story.distance is not None:
         drawn.append(story.distance.steps.xy)
     if not drawn:

@@ -28,14 +28,14 @@ def score_chart(scores: Scores) -> str:
     rows = []
     for number, (arm, figures) in enumerate(scores.arms.items()):
         rows.append(_arm_row(number, arm, figures, scores.unit, low, high))
-    rows.append(_axis(low, high, scores.unit))
+    rows.append(axis(low, high, scores.unit))
     found = compare(scores)
     if found:
         reach = nice(max(abs(c.difference.low) for c in found) or 1.0)
         reach = max([reach, *(nice(abs(c.difference.high)) for c in found if c.difference.high)])
         rows.append('<p class="strip-title">Difference of the means</p>')
         rows += [_difference_row(number + 1, c, reach) for number, c in enumerate(found)]
-        rows.append(_axis(-reach, reach, scores.unit, sign=True))
+        rows.append(axis(-reach, reach, scores.unit, sign=True))
     return f'<div class="strips">{"".join(rows)}</div>'
 
 
@@ -62,26 +62,27 @@ def _arm_row(number: int, arm: str, figures: np.ndarray, unit: str, low: float, 
     estimate = mean_interval(figures)
     label = f"{arm}: mean {shown(estimate.value, unit)}, {len(figures)} seeds"
     dots = "".join(
-        f'<svg class="dot" x="{_place(value, low, high)}" y="{20 + rise}">{_shape(number)}</svg>'
+        f'<svg class="dot" x="{place(value, low, high)}" y="{20 + rise}">{shape(number)}</svg>'
         for value, rise in spread(figures, low, high)
     )
-    inside = _interval(estimate, low, high) + dots
-    return _row(number, arm, inside, _number(estimate, unit), label)
+    inside = interval_line(estimate, low, high) + dots
+    return row(number, arm, inside, _number(estimate, unit), label)
 
 
 def _difference_row(number: int, found: Comparison, reach: float) -> str:
     zero = '<line class="zero" x1="50%" x2="50%" y1="0" y2="40"/>'
     estimate = found.difference
-    middle = f'<svg class="dot" x="{_place(estimate.value, -reach, reach)}" y="20">{_shape(number)}</svg>'
-    inside = zero + _interval(estimate, -reach, reach, tick=False) + middle
+    middle = f'<svg class="dot" x="{place(estimate.value, -reach, reach)}" y="20">{shape(number)}</svg>'
+    inside = zero + interval_line(estimate, -reach, reach, tick=False) + middle
     numbers = (
         f"<b>{signed(estimate.value)}</b> <span>{signed(estimate.low)} to {signed(estimate.high)}</span>"
     )
     name = f"{found.arm} − {found.baseline}"
-    return _row(number, name, inside, numbers, f"{name}: {signed(estimate.value)}")
+    return row(number, name, inside, numbers, f"{name}: {signed(estimate.value)}")
 
 
-def _row(number: int, name: str, inside: str, numbers: str, label: str) -> str:
+def row(number: int, name: str, inside: str, numbers: str, label: str) -> str:
+    """A strip: name, plot, numbers. `number` chooses colour and shape."""
     return (
         f'<div class="strip arm-{min(number, 4)}"><div class="strip-name">{escape(name)}</div>'
         f'<svg class="strip-plot" role="img" aria-label="{escape(label)}">{inside}</svg>'
@@ -89,14 +90,14 @@ def _row(number: int, name: str, inside: str, numbers: str, label: str) -> str:
     )
 
 
-def _interval(estimate: Estimate, low: float, high: float, *, tick: bool = True) -> str:
-    left, right = _place(estimate.low, low, high), _place(estimate.high, low, high)
-    mean = _place(estimate.value, low, high)
+def interval_line(estimate: Estimate, low: float, high: float, *, tick: bool = True) -> str:
+    left, right = place(estimate.low, low, high), place(estimate.high, low, high)
+    mean = place(estimate.value, low, high)
     line = f'<line class="interval" x1="{left}" x2="{right}" y1="20" y2="20"/>'
     return line + (f'<line class="mean" x1="{mean}" x2="{mean}" y1="6" y2="34"/>' if tick else "")
 
 
-def _axis(low: float, high: float, unit: str, *, sign: bool = False) -> str:
+def axis(low: float, high: float, unit: str, *, sign: bool = False) -> str:
     texts = []
     for part in range(5):
         value = low + (high - low) * part / 4
@@ -104,11 +105,11 @@ def _axis(low: float, high: float, unit: str, *, sign: bool = False) -> str:
         if sign and value:
             text = ("+" if value > 0 else "−") + text
         text += " %" if unit == PERCENT and part == 4 and not sign else ""
-        x = _place(value, low, high)
+        x = place(value, low, high)
         texts.append(
             f'<line class="tick" x1="{x}" x2="{x}" y1="0" y2="5"/><text x="{x}" y="18">{text}</text>'
         )
-    line = f'<line class="tick" x1="{_place(low, low, high)}" x2="{_place(high, low, high)}" y1="0" y2="0"/>'
+    line = f'<line class="tick" x1="{place(low, low, high)}" x2="{place(high, low, high)}" y1="0" y2="0"/>'
     inside = line + "".join(texts)
     picture = f'<svg class="strip-axis" aria-hidden="true">{inside}</svg>'
     return f'<div class="strip axis"><div></div>{picture}<div></div></div>'
@@ -125,11 +126,11 @@ def spread(figures: np.ndarray, low: float, high: float) -> list[tuple[float, fl
     return placed
 
 
-def _shape(number: int) -> str:
+def shape(number: int) -> str:
     return SHAPES[number if number < 2 else 2 + (number - 2) % (len(SHAPES) - 2)]
 
 
-def _place(value: float, low: float, high: float) -> str:
+def place(value: float, low: float, high: float) -> str:
     """A margin of 2 % at either end leaves room for dots."""
     share = (value - low) / (high - low)
     return f"{2 + 96 * min(max(share, 0.0), 1.0):.2f}%"

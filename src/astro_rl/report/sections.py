@@ -117,7 +117,8 @@ def _account(account: Account) -> str:
         for reason, count in sorted(account.rejected.items(), key=lambda r: -r[1])
     ]
     title = f"{account.title}: {account.proposed:,} proposed"
-    return f'<h3>{escape(title)}</h3><figure data-figure="rejections">{bars(rows)}</figure>'
+    note = paragraph(account.note, "soft small") if account.note else ""
+    return f'<h3>{escape(title)}</h3><figure data-figure="rejections">{bars(rows)}</figure>{note}'
 
 
 def lineage_section(story: RunStory) -> Section | None:

@@ -8,51 +8,41 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PatchCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-from astro_rl.data.atomic import new_file
+from astro_rl.report.drawing import (
+    ARM_MARKS,
+    ARMS,
+    COLUMN,
+    FORMATS,
+    GENERATED,
+    PIECES,
+    REAL,
+    SOFT,
+    bare,
+    ends,
+    ground,
+    new_figure,
+    save_figure,
+)
 from astro_rl.report.findings import compare, mean_interval
 from astro_rl.report.maps import value_grids
 from astro_rl.report.plane import Plane, plane_of, step_runs
 from astro_rl.report.raster import Grid, Scale, diverging, grid_of, shared_scale, symmetric_scale
 from astro_rl.report.score_chart import score_range, spread
+from astro_rl.report.static_parts import part_figures
 from astro_rl.report.story import Chain, RunStory, Scores, Stitched, ValueMaps
-
-REAL, GENERATED, WALL, SOFT = "#005f9e", "#c8430a", "#ced4db", "#56616d"
-ARMS = (SOFT, "#c8430a", "#00795c", "#8a3a86", "#7a5c00")
-ARM_MARKS = ("o", "o", "s", "^", "D")
-PIECES = (REAL, GENERATED, "#00795c", "#8a3a86", "#8f6a00", "#2b8cc4", "#444c56")
-"""The page's colours in its light dress."""
-COLUMN = 3.3
-"""Width of a paper's column, in inches."""
 
 Drawn = tuple[str, Figure]
 
 
-def save_figures(story: RunStory, folder: str | Path, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
+def save_figures(story: RunStory, folder: str | Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Every figure that the story has parts for: `folder/NAME.png` and `.pdf` (or whatever matplotlib writes).
 
     The same story gives the same bytes. Existing files are replaced.
     """
-    written = []
-    for name, figure in figures(story):
-        for kind in formats:
-            path = Path(folder) / f"{name}.{kind}"
-            dated = (
-                {"CreationDate": None}
-                if kind == "pdf"
-                else {"Date": None}
-                if kind == "svg"
-                else {"Software": None}
-            )
-            with new_file(path, overwrite=True) as partial:
-                figure.savefig(partial, format=kind, dpi=200, metadata=dated)
-            written.append(path)
-    return written
+    return [path for name, figure in figures(story) for path in save_figure(figure, folder, name, formats)]
 
 
 def figures(story: RunStory) -> Iterator[Drawn]:
@@ -72,34 +62,18 @@ def figures(story: RunStory) -> Iterator[Drawn]:
             )
         for values in story.values:
             yield f"values-{values.learner}", _values(plane, story, values)
+    yield from part_figures(story, plane)
     for scores in story.scores:
         yield f"scores-{scores.learner}", _scores(scores)
 
 
-def _figure(width: float, height: float) -> Figure:
-    """Without pyplot, which would keep every figure and look for a display."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def _one(plane: Plane, story: RunStory, draw: Callable[[Axes], None]) -> Figure:
-    figure = _figure(COLUMN, COLUMN * plane.height / plane.width)
+    figure = new_figure(COLUMN, COLUMN * plane.height / plane.width)
     axes = figure.subplots()
-    _ground(axes, plane, story)
+    ground(axes, plane, story)
     draw(axes)
     _goal(axes, story)
     return figure
-
-
-def _ground(axes: Axes, plane: Plane, story: RunStory) -> None:
-    axes.set(xlim=(plane.x0, plane.x1), ylim=(plane.y0, plane.y1), xticks=[], yticks=[], aspect="equal")
-    if story.walls is not None:
-        size = story.walls.size
-        squares = [Rectangle((float(x), float(y)), size, size) for x, y in story.walls.corners]
-        axes.add_collection(PatchCollection(squares, facecolor=WALL, edgecolor="none"))
-    for spine in axes.spines.values():
-        spine.set_edgecolor(WALL)
 
 
 def _goal(axes: Axes, story: RunStory) -> None:
@@ -122,7 +96,7 @@ def _chain(axes: Axes, chain: Chain) -> None:
         axes.plot(*piece.T, color=PIECES[number % len(PIECES)], linewidth=1.6)
         middle = piece[len(piece) // 2]
         axes.annotate(str(number + 1), middle, xytext=(5, 5), textcoords="offset points", fontsize=7)
-    _ends(axes, whole)
+    ends(axes, whole)
 
 
 def _stitched(axes: Axes, stitched: Stitched) -> None:
@@ -130,12 +104,7 @@ def _stitched(axes: Axes, stitched: Stitched) -> None:
         part = stitched.xy[first : last + 1]
         look: dict[str, Any] = {"color": REAL} if real else {"color": GENERATED, "linestyle": (0, (2, 1.2))}
         axes.plot(*part.T, linewidth=1.5, **look)
-    _ends(axes, stitched.xy)
-
-
-def _ends(axes: Axes, xy: np.ndarray) -> None:
-    axes.plot(*xy[0], marker="o", markersize=5, markerfacecolor="white", markeredgecolor="black")
-    axes.plot(*xy[-1], marker="s", markersize=4.5, color="black")
+    ends(axes, stitched.xy)
 
 
 def _squares(axes: Axes, grid: Grid, scale: Scale, colours: Any) -> Any:
@@ -161,9 +130,9 @@ def _bar(figure: Figure, shown: Any, axes: list[Axes], label: str, **look: Any) 
 def _distance(plane: Plane, story: RunStory) -> Figure:
     assert story.distance is not None
     grid = grid_of(story.distance.steps)
-    figure = _figure(COLUMN, COLUMN * plane.height / plane.width)
+    figure = new_figure(COLUMN, COLUMN * plane.height / plane.width)
     axes = figure.subplots()
-    _ground(axes, plane, story)
+    ground(axes, plane, story)
     shown = _squares(axes, grid, shared_scale(grid), "viridis")
     axes.plot(*story.distance.source, marker="o", markersize=6, color="white", markeredgecolor="black")
     axes.set(xlim=(plane.x0, plane.x1), ylim=(plane.y0, plane.y1))
@@ -174,7 +143,7 @@ def _distance(plane: Plane, story: RunStory) -> Figure:
 def _values(plane: Plane, story: RunStory, values: ValueMaps) -> Figure:
     before, after, scale = value_grids(values)
     change = Grid(before.x0, before.y0, before.cell, after.values - before.values)
-    figure = _figure(2.2 * COLUMN, 0.85 * COLUMN * plane.height / plane.width)
+    figure = new_figure(2.2 * COLUMN, 0.85 * COLUMN * plane.height / plane.width)
     grid_of_axes = figure.subplots(1, 3)
     drawn = (
         ("without augmented data", before, scale, "viridis"),
@@ -183,7 +152,7 @@ def _values(plane: Plane, story: RunStory, values: ValueMaps) -> Figure:
     )
     shown = []
     for axes, (title, grid, its_scale, colours) in zip(grid_of_axes, drawn, strict=True):
-        _ground(axes, plane, story)
+        ground(axes, plane, story)
         shown.append(_squares(axes, grid, its_scale, colours))
         axes.set(xlim=(plane.x0, plane.x1), ylim=(plane.y0, plane.y1))
         axes.set_title(title, fontsize=8)
@@ -195,7 +164,7 @@ def _values(plane: Plane, story: RunStory, values: ValueMaps) -> Figure:
 
 
 def _scores(scores: Scores) -> Figure:
-    figure = _figure(2 * COLUMN, 0.7 + 0.34 * (len(scores.arms) + len(compare(scores))))
+    figure = new_figure(2 * COLUMN, 0.7 + 0.34 * (len(scores.arms) + len(compare(scores))))
     found = compare(scores)
     rows = figure.subplots(
         2 if found else 1, 1, squeeze=False, height_ratios=[len(scores.arms), len(found)][: 2 if found else 1]
@@ -225,8 +194,7 @@ def _scores(scores: Scores) -> Figure:
         _differences(rows[1, 0], scores)
     for axes in rows[:, 0]:
         axes.tick_params(labelsize=8)
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
+        bare(axes, "top", "right", "left")
     return figure
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from astro_rl.errors import DataError
+from astro_rl.report.evidence import ChosenPair, Curves, Film, Measures, NoFilm, Pair
 
 PERCENT = "%"
 
@@ -133,6 +134,8 @@ class Account:
     proposed: int
     kept: int
     rejected: Mapping[str, int]
+    note: str = ""
+    """What else has to be known of the kept ones."""
 
     def __post_init__(self) -> None:
         if self.kept + sum(self.rejected.values()) != self.proposed:
@@ -178,6 +181,8 @@ class RunStory:
     task: str
     original: Facts
     augmented: Facts | None = None
+    method: str = "ASTRO"
+    """What made the augmented data."""
     goal: tuple[float, float] | None = None
     goal_radius: float | None = None
     walls: Walls | None = None
@@ -185,7 +190,18 @@ class RunStory:
     distance: DistanceMap | None = None
     chains: tuple[Chain, ...] = ()
     stitched: tuple[Stitched, ...] = ()
+    generated: Fragments | None = None
+    """Some of the augmented trajectories where they are too short to be walked along: single transitions."""
+    pairs: tuple[Pair, ...] = ()
+    geometry: Measures | None = None
+    """What each selection rule chooses."""
+    chosen: Mapping[str, tuple[ChosenPair, ...]] = field(default_factory=dict)
+    """Some of what each rule chooses, to be looked at."""
+    film: Film | NoFilm | None = None
+    """None: nobody asked for one."""
+    metrics: Measures | None = None
     values: tuple[ValueMaps, ...] = ()
+    curves: tuple[Curves, ...] = ()
     scores: tuple[Scores, ...] = ()
     accounts: tuple[Account, ...] = ()
     truth: tuple[Truth, ...] = ()

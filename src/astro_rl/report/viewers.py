@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from astro_rl.report.maps import FRAGMENT_COLOURS, Sheet
-from astro_rl.report.markup import Section, amount, counted, key, paragraph
+from astro_rl.report.markup import Section, amount, beside, counted, figure, key, paragraph
 from astro_rl.report.plane import Plane, end_mark, goal_mark, start_mark, stitched_track, svg, track
 from astro_rl.report.story import Chain, RunStory, Stitched
 
@@ -28,6 +28,23 @@ def chains_section(sheet: Sheet, story: RunStory) -> Section | None:
     names = [f"chain {number + 1}" for number in range(len(story.chains))]
     body = text + marks + _viewer(sheet, story, "chains", names, _chain_text(story.chains[0]), walk=None)
     return Section("chains", "Chains of recorded pieces", body, "Chains")
+
+
+def generated_section(sheet: Sheet, story: RunStory) -> Section | None:
+    """Trajectories of a step or two, all on one map."""
+    if story.generated is None:
+        return None
+    plane, drawn = sheet.plane, story.generated.tracks
+    inside = "".join(track(plane, xy, "single") for xy in drawn) + goal_mark(
+        plane, story.goal, story.goal_radius
+    )
+    shown = f"{len(drawn):,} of {counted(story.generated.total, 'generated trajectory', 'generated trajectories')}"
+    text = paragraph(
+        "The augmented data consists of single transitions. Each line leads from a generated state to the generated "
+        "one after it; they join nothing, and are drawn evenly through the data."
+    )
+    picture = figure("generated", svg(plane, inside, f"Map of {shown}"), f"{shown}.")
+    return Section("generated", "Generated transitions", beside(text, picture), "Transitions")
 
 
 def stitched_section(sheet: Sheet, story: RunStory) -> Section | None:
