@@ -57,6 +57,8 @@ class Arguments:
     workers: int | None = None
     models: Path | None = None
     """Models fitted before; they are loaded instead."""
+    base: Path | None = None
+    """Models fitted before, of which all is taken that would come out the same (`augment.sharing`)."""
 
 
 def main(arguments: Arguments) -> None:
@@ -66,7 +68,8 @@ def main(arguments: Arguments) -> None:
     seconds: dict[str, float] = {}
     bar = timed(seconds)
     if arguments.models is None:
-        models = fit(dataset, settings, task=task, seed=arguments.seed, bar=bar)
+        base = None if arguments.base is None else load_models(arguments.base)
+        models = fit(dataset, settings, task=task, seed=arguments.seed, base=base, bar=bar)
         save_models(models, arguments.out / "models")
     else:
         models = load_models(arguments.models)

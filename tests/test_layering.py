@@ -63,6 +63,12 @@ def test_numerics_import_no_command_line_logger_or_environment(path: Path) -> No
         )
 
 
+def test_measuring_knows_nothing_of_pages() -> None:
+    for path in (PACKAGE / "quality").rglob("*.py"):
+        offenders = [m for m in imports_of(path) if m.startswith(("astro_rl.report", "astro_rl.bench"))]
+        assert not offenders, f"{path} imports {offenders}"
+
+
 def test_the_check_sees_what_files_import() -> None:
     probe = PACKAGE / "data" / "schema.py"
     assert "astro_rl.data.digest" in imports_of(probe)

@@ -22,12 +22,15 @@ RUN = (
     "docs/evaluation.md",
     "docs/tasks.md",
     "docs/making-datasets.md",
+    "docs/measuring.md",
     "docs/method/temporal.md",
     "docs/method/chains.md",
     "docs/method/dynamics.md",
     "docs/method/planner.md",
     "docs/method/augmentation.md",
+    "docs/method/diffstitch.md",
     "docs/method/ablations.md",
+    "docs/method/synther.md",
 )
 """Pages whose Python takes seconds. Other blocks would train for minutes; their names are checked below."""
 SMALLER = {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from astro_rl.data.inspection import inspect_dataset
     from astro_rl.errors import AstroError
     from astro_rl.progress import progress_bar
+    from astro_rl.quality.measure import measure
     from astro_rl.run.policy import Policy, load_policy
     from astro_rl.run.train import Execution, TrainResult, TrainSettings, train
     from astro_rl.stitch.geometry import ChainShape
@@ -52,6 +53,7 @@ _HOME = {
     "load": "data",
     "load_policy": "run.policy",
     "make_dataset": "collect",
+    "measure": "quality.measure",
     "paper_tasks": "tasks",
     "progress_bar": "progress",
     "relabel": "tasks",
@@ -81,6 +83,7 @@ __all__ = [
     "load",
     "load_policy",
     "make_dataset",
+    "measure",
     "paper_tasks",
     "progress_bar",
     "relabel",

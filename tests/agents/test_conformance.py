@@ -167,6 +167,18 @@ def test_values_are_one_number_a_state(subject: Subject) -> None:
     assert subject.learner.uses_rewards == bool(np.ptp(values) > 0)
 
 
+def test_a_critic_tells_actions_apart_and_agrees_with_the_value_of_the_policys_own(subject: Subject) -> None:
+    state, _ = subject.trained
+    observations = data().observations[:7]
+    own = subject.act(state, observations, jax.random.split(jax.random.key(0), 7))
+    q = subject.learner.action_value(state, observations, own)
+    assert q.shape == (7,)
+    other = subject.learner.action_value(state, observations, -own)
+    assert subject.learner.uses_rewards == (not np.array_equal(q, other))
+    if subject.name in ("td3bc", "rebrac"):  # IQL's value is a network of its own, FQL's policy is drawn
+        np.testing.assert_allclose(q, subject.learner.value(state, observations), rtol=1e-5)
+
+
 def test_the_same_key_gives_the_same_bytes(subject: Subject) -> None:
     assert same(subject.trained, subject.trained)
     assert not same(subject.init(jax.random.key(0)), subject.init(jax.random.key(1)))

@@ -9,7 +9,7 @@ from astro_rl.dynamics.onestep import OneStep
 from astro_rl.errors import ConfigError
 from astro_rl.nets.mlp import MLP, Linear
 from astro_rl.planner.complete import Completer, Sampling
-from astro_rl.planner.polish import Polished, polished
+from astro_rl.planner.polish import Polished, bridged, polished
 from tests.planner.stub_planner import planner_of
 from tests.planner.test_complete import TOLD, WORLD
 
@@ -74,6 +74,15 @@ def test_actions_are_held_near_the_plan() -> None:
     assert moved[1] < 0.2 * moved[0] and float(held.miss[0]) > 5 * float(loose.miss[0])
 
 
+def test_what_an_end_misses_is_shared_out_along_the_gap_by_hand() -> None:
+    """Rolled out as 0, 1, 2, 3, 4, 5, 6 where 0, 6 and 7 are known at places 0, 3 and 4: the miss at place 3 is 3, so
+    places 1 and 2 move by 1 and 2. Behind place 4, whose miss is 3, nothing is known: all of it moves by 3."""
+    rolled = jnp.arange(7.0)[None, :, None]
+    given = jnp.array([0, 9, 9, 6, 7, 9, 9.0])[None, :, None]
+    known = jnp.array([[True, False, False, True, True, False, False]])
+    assert bridged(given, known, rolled)[0, :, 0].tolist() == pytest.approx([0, 2, 4, 6, 7, 8, 9])
+
+
 def test_one_sequence_does_not_see_another() -> None:
     model, network = adding()
     states = jnp.array([[0, 0.3, 0.6, 1.5, 1.5], [0, 0, 0, 0.1, 0.1]])[..., None]
@@ -86,7 +95,7 @@ def test_one_sequence_does_not_see_another() -> None:
 def test_a_completer_polishes_what_it_planned() -> None:
     """The stub planner's actions lead elsewhere; polished, the gap arrives at the known state it was given."""
     model, network = adding()
-    known = np.array([KNOWN + [True]])
+    known = np.array([[*KNOWN, True]])
     states = np.array([0, 9, 9, 0.6, 0.6, 0.6], np.float32)[None, :, None]
     sampling = Sampling(refine=0, polish=400, polish_rate=0.05, polish_hold=0.0)
     completer = Completer(planner_of(6), TOLD, WORLD, sampling, model, network)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from astro_rl.data import Dataset, from_arrays
-from astro_rl.errors import UnavailableError
+from astro_rl.errors import DataError, UnavailableError
+from astro_rl.quality.geodesics import MazeGrid
 from astro_rl.quality.selection_geometry import RULES, Yardstick, selection_geometry, shapes
 from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks import get_task
@@ -76,12 +77,17 @@ def test_walls_reach_and_what_was_joined_by_hand() -> None:
     assert together.examples[1]["target"] == [[1.0, 8.0], [0.5, 8.0], [0.0, 8.0]]
 
 
-def test_no_plane_no_pairs() -> None:
+def test_no_plane_no_pairs_and_no_other_maze() -> None:
     with pytest.raises(UnavailableError, match="not set in a maze"):
         Yardstick.of(u_maze(), get_task("scene-play"), SHAPE)
+    with pytest.raises(DataError, match=r"(?s)behind walls.*antmaze-medium"):
+        Yardstick.of(u_maze(), get_task("antmaze-medium-diverse-v2"), SHAPE)
 
 
-def test_every_rule_of_a_fit(fitted: Fitted) -> None:
+def test_every_rule_of_a_fit(fitted: Fitted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a room without walls, since the walks know of none."""
+    room = MazeGrid.of_walls(np.zeros((2, 2), bool))
+    monkeypatch.setattr(MazeGrid, "of_task", classmethod(lambda cls, task: room))
     report = selection_geometry(
         fitted.stitcher.models,
         fitted.dataset,
@@ -90,7 +96,7 @@ def test_every_rule_of_a_fit(fitted: Fitted) -> None:
         latents=np.load(fitted.folder / "latents.npy"),
     )
     assert tuple(report.rules) == RULES
-    assert all(found.pairs == 100 for found in report.rules.values())
+    assert all(found.pairs == 100 and found.behind_wall == 0 for found in report.rules.values())
     original, random = report.rules["original"], report.rules["random"]
     assert original.never_joined == 0, "what was recorded was joined"
     assert random.never_joined > 0.5

@@ -53,6 +53,11 @@ class Regressor:
     def value(self, state: SumState, observations: Float[Array, "batch obs"]) -> Float[Array, "batch"]:
         return observations.sum(axis=-1)
 
+    def action_value(
+        self, state: SumState, observations: Float[Array, "batch obs"], actions: Float[Array, "batch act"]
+    ) -> Float[Array, "batch"]:
+        return observations.sum(axis=-1) + actions.sum(axis=-1)
+
 
 def counting_dataset(lengths: tuple[int, ...], start: float = 0.0, dtype: type = np.float32) -> Dataset:
     """Observation = (trajectory, row number in it): a batch shows at once which rows it came from."""

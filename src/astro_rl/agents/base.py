@@ -79,5 +79,11 @@ class Learner(Protocol[State]):
         """How good the learner thinks a state is: V(s), or Q(s, π(s)) where there is none. For value maps."""
         ...
 
+    def action_value(
+        self, state: State, observations: Float[Array, "batch obs"], actions: Float[Array, "batch act"]
+    ) -> Float[Array, "batch"]:
+        """Q(s, a), critics put together as in `value`. 0 where there are none."""
+        ...
+
 
 AnyLearner = Learner[Any]

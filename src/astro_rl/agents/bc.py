@@ -66,6 +66,13 @@ class BC:
         del state
         return jnp.zeros(len(observations))
 
+    def action_value(
+        self, state: BCState, observations: Float[Array, "batch obs"], actions: Float[Array, "batch act"]
+    ) -> Float[Array, "batch"]:
+        """0 everywhere, as above."""
+        del state, actions
+        return jnp.zeros(len(observations))
+
 
 def imitation_loss(
     means: Float[Array, "batch act"], actions: Float[Array, "batch act"]

@@ -118,6 +118,12 @@ class FQL:
         actions = state.actor(observations, jnp.zeros((len(observations), action_dim)))
         return state.critic(observations, jnp.clip(actions, -1.0, 1.0)).mean(axis=0)
 
+    def action_value(
+        self, state: FQLState, observations: Float[Array, "batch obs"], actions: Float[Array, "batch act"]
+    ) -> Float[Array, "batch"]:
+        """mean Qᵢ(s, a)."""
+        return state.critic(observations, actions).mean(axis=0)
+
 
 def aggregate(q: Float[Array, "members batch"], how: Literal["mean", "min"]) -> Vector:
     return q.min(axis=0) if how == "min" else q.mean(axis=0)

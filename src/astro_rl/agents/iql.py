@@ -142,6 +142,12 @@ class IQL:
     def value(self, state: IQLState, observations: Float[Array, "batch obs"]) -> Float[Array, "batch"]:
         return state.value(observations)
 
+    def action_value(
+        self, state: IQLState, observations: Float[Array, "batch obs"], actions: Float[Array, "batch act"]
+    ) -> Float[Array, "batch"]:
+        """min Qᵢ(s, a)."""
+        return state.critic(observations, actions).min(axis=0)
+
 
 def value_loss(v: Vector, target_q: Vector, expectile: Coefficient) -> tuple[Scalar, Info]:
     """L_V: errors of a V too low weigh `expectile`, of a V too high 1 − `expectile`."""

@@ -152,6 +152,12 @@ class ReBRAC:
         """min Qᵢ(s, μ(s))."""
         return state.critic(observations, state.actor(observations)).min(axis=0)
 
+    def action_value(
+        self, state: ReBRACState, observations: Float[Array, "batch obs"], actions: Float[Array, "batch act"]
+    ) -> Float[Array, "batch"]:
+        """min Qᵢ(s, a)."""
+        return state.critic(observations, actions).min(axis=0)
+
 
 ACTOR_INFO = ("actor/loss", "actor/q_term", "actor/bc_term", "actor/policy_q", "actor/mse")
 

@@ -131,6 +131,12 @@ class TD3BC:
         normalised = state.normaliser(observations)
         return state.critic(normalised, state.actor(normalised)).min(axis=0)
 
+    def action_value(
+        self, state: TD3BCState, observations: Float[Array, "batch obs"], actions: Float[Array, "batch act"]
+    ) -> Float[Array, "batch"]:
+        """min Qᵢ(s, a)."""
+        return state.critic(state.normaliser(observations), actions).min(axis=0)
+
 
 ACTOR_INFO = ("actor/loss", "actor/q_term", "actor/policy_q", "actor/mse")
 

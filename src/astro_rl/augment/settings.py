@@ -217,7 +217,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # Temporal distances as HILP's authors, DiT-S without patches, algorithm 2 as it stands; an accelerator and hours.
     "paper": {
-        "temporal": {"steps": 1_000_000, "hidden": (512, 512, 512), "members": 2, "batch_size": 1024},
+        "temporal": {"steps": 1_000_000, "hidden": (512, 512, 512), "members": 2, "batch_size": 1024,
+                     "cooldown": 0.0},
         "dynamics": {"steps": 1_000_000, "log_every": 1_000, "net": PAPER_NET, "batch_size": 256,
                      "learning_rate": 1e-4, "average_rate": 0.0002},
         "planner": {"steps": 1_000_000, "log_every": 1_000, "net": PAPER_NET, "batch_size": 256,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ from astro_rl.augment.fitting import Bar, Keeper, fit, no_bar
 from astro_rl.augment.generate import Generator
 from astro_rl.augment.limits import RealLimits
 from astro_rl.augment.models import FittedModels
-from astro_rl.augment.settings import AstroSettings
+from astro_rl.augment.settings import AstroSettings, changed
 from astro_rl.augmenters.base import ReadWeights
 from astro_rl.data.normaliser import Normaliser
 from astro_rl.data.schema import Dataset
@@ -106,6 +106,13 @@ class FittedAstro:
             **({"seeds": dict(models.seeds)} if models.seeds else {}),
             **({} if models.onestep is None else {"step_scale": list(models.onestep.scale)}),
         }
+
+
+def adjusted_astro(fitted: FittedAstro, settings: Mapping[str, Any]) -> FittedAstro:
+    """With other settings under `generate`."""
+    own = fitted.models.settings
+    models = replace(fitted.models, settings=replace(own, generate=changed(own.generate, settings)))
+    return replace(fitted, models=models)
 
 
 def restore_astro(saved: Mapping[str, Any], weights: ReadWeights) -> FittedAstro:

@@ -9,9 +9,14 @@ from typing import Any
 from astro_rl.agents.settings import near_match
 from astro_rl.augment.settings import PRESETS as ASTRO_PRESETS
 from astro_rl.augment.settings import AstroSettings, changed
-from astro_rl.augmenters.astro import ASTRO, AstroAugmenter, restore_astro
+from astro_rl.augmenters.astro import ASTRO, AstroAugmenter, adjusted_astro, restore_astro
 from astro_rl.augmenters.base import Augmenter, FittedAugmenter, ReadWeights
-from astro_rl.augmenters.diffstitch.method import DIFFSTITCH, DiffStitch, restore_diffstitch
+from astro_rl.augmenters.diffstitch.method import (
+    DIFFSTITCH,
+    DiffStitch,
+    adjusted_diffstitch,
+    restore_diffstitch,
+)
 from astro_rl.augmenters.diffstitch.settings import PRESETS as DIFFSTITCH_PRESETS
 from astro_rl.augmenters.diffstitch.settings import DiffStitchSettings
 from astro_rl.augmenters.states import PRESETS as STATES_PRESETS
@@ -41,10 +46,17 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    ASTRO: Method("ASTRO", AstroSettings, ASTRO_PRESETS, AstroAugmenter, restore_astro),
-    DIFFSTITCH: Method("DiffStitch", DiffStitchSettings, DIFFSTITCH_PRESETS, DiffStitch, restore_diffstitch),
-    STATES: Method("ASTRO with SI", StatesSettings, STATES_PRESETS, AstroStates, restore_states),
+    ASTRO: Method("ASTRO", AstroSettings, ASTRO_PRESETS, AstroAugmenter, restore_astro, adjusted_astro),
+    DIFFSTITCH: Method(
+        "DiffStitch",
+        DiffStitchSettings,
+        DIFFSTITCH_PRESETS,
+        DiffStitch,
+        restore_diffstitch,
+        adjusted_diffstitch,
+    ),
     SYNTHER: Method("SynthER", SyntherSettings, SYNTHER_PRESETS, SyntherAugmenter, restore_synther, adjusted),
+    STATES: Method("ASTRO with SI", StatesSettings, STATES_PRESETS, AstroStates, restore_states),
 }
 
 

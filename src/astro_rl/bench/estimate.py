@@ -20,7 +20,7 @@ import numpy as np
 
 from astro_rl.agents.base import Batch, LinkedBatch
 from astro_rl.agents.presets import learner_for
-from astro_rl.augment.settings import AstroSettings, settings_for
+from astro_rl.augment.settings import STAGES, AstroSettings, settings_for
 from astro_rl.augment.sharing import patch_of
 from astro_rl.bench.cells import (
     AugmentCell,
@@ -39,7 +39,6 @@ from astro_rl.bench.cells import (
 from astro_rl.bench.flops import flops_of
 from astro_rl.data.catalogue import KNOWN, RECIPES
 from astro_rl.dynamics.sequences import SequenceData
-from astro_rl.planner.complete import Completer
 from astro_rl.planner.model import PlannerData
 from astro_rl.quality.simulated import ATTEMPTS
 from astro_rl.stitch.auto import model_states
@@ -64,8 +63,8 @@ KEPT = 0.5
 RIVAL_NOTE = "as ASTRO's dynamics model"
 
 
-SAME_NETWORK = {"planner": "dynamics"}
-"""Timed as the other: both are DiTs, and the planner's update takes long to compile."""
+SAME_NETWORK = {"planner": "dynamics", "onestep": "temporal"}
+"""Timed as the other: DiTs both, MLPs both. The planner's update takes long to compile."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def cost_of(cell: Cell, speed: Speed) -> Cost:
     if isinstance(cell, DataCell):
         return _data_cost(cell)
     if isinstance(cell, FitCell):
-        return _fit_cost(cell, speed, ("temporal", "dynamics", "planner"))
+        return _fit_cost(cell, speed, STAGES)
     if isinstance(cell, TrainCell):
         return _train_cost(cell, speed)
     if isinstance(cell, AugmentCell):
@@ -167,7 +166,7 @@ def cost_of(cell: Cell, speed: Speed) -> Cost:
         return Cost(cell.seconds, cell.seconds / 10, "at most")
     if isinstance(cell, GeometryCell):
         return Cost(10.0, 5.0, "search and geometry")
-    return _fit_cost(cell.base, speed, ("dynamics", "planner"))
+    return _fit_cost(cell.base, speed, ("dynamics", "planner", "onestep"))
 
 
 def _data_cost(cell: DataCell) -> Cost:
@@ -181,7 +180,7 @@ def _data_cost(cell: DataCell) -> Cost:
     return Cost(5 + seconds * share, 5 + seconds * share, "made")
 
 
-def _fit_cost(cell: FitCell, speed: Speed, which: tuple[str, ...]) -> Cost:
+def _fit_cost(cell: FitCell, speed: Speed, which: Sequence[str]) -> Cost:
     here = gpu = 0.0
     for kind, (model, data, updates) in stages(cell).items():
         if kind in which:
@@ -245,10 +244,13 @@ def stages(cell: FitCell) -> dict[str, tuple[Any, Any, int]]:
     rows = TemporalData(
         _shape(1000, task.observation_dim), _shape(999, dtype=jnp.int32), _shape(1000, dtype=jnp.int32)
     )
+    onestep = settings.onestep.build(task.observation_dim, task.action_dim, (1.0,) * task.observation_dim)
+    polishes = settings.generate.completion.polish > 0
     return {
         "temporal": (temporal, rows, settings.temporal.steps),
         "dynamics": (dynamics, sequences, settings.dynamics.steps),
         "planner": (planner, PlannerData(sequences, network), settings.planner.steps),
+        **({"onestep": (onestep, sequences, settings.onestep.steps)} if polishes else {}),
     }
 
 
@@ -260,7 +262,7 @@ def update_flops(model: Any, data: Any) -> float:
 
 @cache
 def sequence_flops(cell: FitCell) -> float:
-    """Of completing one sequence: planning, refinement, rolling out."""
+    """Of completing one sequence: planning, refinement, rolling out. Polishing is small beside them."""
     settings, _ = _settings_and_shape(cell)
     planner = stages(cell)["planner"][0]
     batch = 4
@@ -268,13 +270,13 @@ def sequence_flops(cell: FitCell) -> float:
         jax.eval_shape(lambda model=model: model.init(jax.random.key(0))).average
         for model in (planner, planner.dynamics)
     ]
-    completer = Completer(planner, networks[0], networks[1], settings.generate.sampling)
+    sampling = settings.generate.completion
     states = _shape(batch, planner.horizon, planner.observation_dim)
     known = jax.ShapeDtypeStruct((batch, planner.horizon), bool)
     from astro_rl.planner.complete import _complete
 
     def whole(planner_network: Any, dynamics_network: Any, key: Any, states: Any, known: Any) -> Any:
-        return _complete(planner, completer.sampling, planner_network, dynamics_network, key, states, known)
+        return _complete(planner, sampling, planner_network, dynamics_network, key, states, known)
 
     return flops_of(whole, *networks, jax.random.key(0), states, known) / batch
 

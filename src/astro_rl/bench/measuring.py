@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 
 from astro_rl.augment.fitting import Bar, no_bar
+from astro_rl.augment.generate import completer_of
 from astro_rl.augment.models import FittedModels
 from astro_rl.augment.shares import held_out_split
 from astro_rl.augmenters.astro import FittedAstro
@@ -75,10 +76,10 @@ def completion(fitted: FittedAugmenter, dataset: Dataset, *, sequences: int, see
 
 @dataclass(frozen=True, eq=False)
 class Driven:
-    """States that a method's actions lead to, by ASTRO's dynamics model: what its own states look like is another
-    question, and a state planner hands back the known ones as they were given."""
+    """States that a method's actions lead to, by ASTRO's dynamics model. What its own states look like is another
+    question: a state planner, and gaps that were polished, hand back the known ones as they were given."""
 
-    inner: StateCompleter
+    inner: StateCompleter | Completer
     models: FittedModels
 
     @property
@@ -119,8 +120,7 @@ def parts_of(fitted: FittedAugmenter) -> tuple[FittedModels, Completing]:
             fix="leave it out of this table",
         )
     models = fitted.models
-    networks = models.planner_network, models.dynamics_network
-    return models, Completer(models.planner, *networks, models.settings.generate.sampling)
+    return models, Driven(completer_of(models, models.settings.generate), models)
 
 
 def violations(

@@ -65,6 +65,8 @@ _TINY_ASTRO: dict[str, Any] = {
     "dynamics.log_every": 20,
     "planner.steps": 20,
     "planner.log_every": 20,
+    "onestep.steps": 40,
+    "onestep.log_every": 20,
     # Models that learned for so short a time let nothing pass at the usual limits.
     "generate.search.threshold": 30.0,
     "generate.search.tolerance": 8.0,

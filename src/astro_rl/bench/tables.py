@@ -138,20 +138,29 @@ def averages(found: Sequence[ArmSummary]) -> Table:
     learners = sorted({learner for _, learner, _ in own})
     rows = []
     for arm in arms:
-        ours, paper_s = mean_of_cells(own, arm), mean_of_cells(theirs, arm)
-        rows.append(_average_row("OGBench tasks × learners", "both", arm, ours, paper_s))
-        for learner in learners:
-            ours, paper_s = mean_of_groups(own, arm, learner), mean_of_groups(theirs, arm, learner)
-            rows.append(
-                _average_row(
-                    "mean of groups" if ours is None else ours.name, learner.upper(), arm, ours, paper_s
-                )
-            )
+        pairs = [("both", mean_of_cells(own, arm), mean_of_cells(theirs, arm))]
+        pairs += [
+            (learner.upper(), mean_of_groups(own, arm, learner), mean_of_groups(theirs, arm, learner))
+            for learner in learners
+        ]
+        rows += [(learner, arm, ours, paper_s) for learner, ours, paper_s in pairs if ours is not None]
     return Table(
         "averages",
         "The paper's two averages",
         ("average", "learner", "data", "cells", "ours", "gain", "the paper's", "gain"),
-        tuple(rows),
+        tuple(
+            (
+                ours.name,
+                learner,
+                arm,
+                str(ours.cells),
+                _told(ours),
+                _gain(ours),
+                _told(theirs),
+                _gain(theirs),
+            )
+            for learner, arm, ours, theirs in rows
+        ),
         (
             "Ours are over the tasks that were run, the paper's over all of its own.",
             "Groups are mazes, manipulation and D4RL; the paper gives D4RL as one average.",
@@ -198,21 +207,6 @@ def regimes(found: Sequence[ArmSummary]) -> Table:
 
 def _printed_gain(said: paper.Regime, arm: str) -> str:
     return f"{said.after[arm] - (said.before or 0.0):+.2f}"
-
-
-def _average_row(
-    name: str, learner: str, arm: str, ours: Average | None, theirs: Average | None
-) -> tuple[str | None, ...]:
-    return (
-        name,
-        learner,
-        arm,
-        None if ours is None else str(ours.cells),
-        _told(ours),
-        _gain(ours),
-        _told(theirs),
-        _gain(theirs),
-    )
 
 
 def _told(one: Average | None) -> str | None:

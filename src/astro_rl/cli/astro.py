@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 from tyro.conf import Positional
@@ -13,13 +13,16 @@ from astro_rl.cli.output import bar, print_json, print_table
 from astro_rl.cli.train import parse_settings
 from astro_rl.errors import ConfigError
 
+if TYPE_CHECKING:
+    from astro_rl.data import Dataset
+
 FitPreset = Literal["auto", "tiny", "cpu", "paper"]
 Settings = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Fit ASTRO to a dataset: temporal distances, chain shape, dynamics model, stitch planner.
+    """Fit ASTRO to a dataset (temporal distances, chain shape, dynamics model, stitch planner), or a rival method.
 
     The same command continues a fit that was stopped. Presets: tiny (seconds, to look around), cpu (two cores, up to
     an hour), paper (an accelerator, hours), auto (cpu, or paper where there is an accelerator).
@@ -31,6 +34,8 @@ class Fit:
     """The fit's folder. Made if it is not there; continued if it is."""
     task: str | None = None
     """The task the data belongs to: says where x and y stand. Not needed."""
+    method: str = "astro"
+    """What is fitted: astro, or a rival to compare it with, synther or diffstitch. augment sees which it was."""
     preset: FitPreset = "auto"
     set: Settings = ()
     """Settings that differ from the preset, for example --set dynamics.steps=50000 generate.mode=rollout."""
@@ -42,6 +47,10 @@ class Fit:
     """Print the result as JSON."""
 
     def run(self) -> int:
+        if self.method != "astro":
+            from astro_rl.cli.methods import fit_rival
+
+            return fit_rival(self)
         from dataclasses import asdict
 
         from astro_rl.astro import Astro
@@ -91,7 +100,8 @@ class Fit:
 
 @dataclass(frozen=True)
 class Augment:
-    """Make augmented data from a fit: stitched trajectories, each state and action checked, with lineage.
+    """Make augmented data from a fit: stitched trajectories, each state and action checked, with lineage. A fit of
+    another method makes that method's data.
 
     The same command continues where it was stopped, and returns at once if its file is there.
     """
@@ -114,7 +124,7 @@ class Augment:
     seed: int = 0
     """Same seed, same bytes."""
     rounds: int = 1
-    """Above 1: chains of later rounds come from the dataset and what rounds before have added."""
+    """Above 1: chains of later rounds come from the dataset and what rounds before have added. ASTRO's alone."""
     overwrite: bool = False
     """Replace another file at the destination."""
     json: bool = False
@@ -123,6 +133,7 @@ class Augment:
     def run(self) -> int:
         from astro_rl.astro import Astro
         from astro_rl.data import load
+        from astro_rl.run.models import method_of
 
         if self.fit.is_file():
             raise ConfigError(
@@ -130,6 +141,10 @@ class Augment:
                 found=f"{self.fit} is a file",
                 fix="astro-rl augment FIT DATA --transitions N --out FILE",
             )
+        if method_of(self.fit) != "astro":
+            from astro_rl.cli.methods import augment_rival
+
+            return self.tell(augment_rival(self))
         stitcher = Astro.load(self.fit, load(self.data), task=self.task)
         made = stitcher.augment(
             self.transitions,
@@ -141,6 +156,9 @@ class Augment:
             rounds=self.rounds,
             bar=bar,
         )
+        return self.tell(made)
+
+    def tell(self, made: Dataset) -> int:
         told = dict(made.info.get("lineage", {}))
         account = {name: told[name] for name in ("chains", "completions") if name in told}
         if self.json:
@@ -156,6 +174,8 @@ def print_accounts(account: dict) -> None:
     """Proposals, and what became of them."""
     rows = []
     for what, counts in account.items():
+        if not counts["proposed"]:
+            continue  # a method without chains
         rows.append((what, "proposed", f"{counts['proposed']:,}"))
         rows.append(("", "kept", f"{counts['kept']:,}"))
         if counts["cut"]:

@@ -14,6 +14,7 @@ from astro_rl.cli.astro import Augment, Fit
 from astro_rl.cli.bench import Bench
 from astro_rl.cli.data import Data
 from astro_rl.cli.diagnose import Doctor
+from astro_rl.cli.measure import Measure
 from astro_rl.cli.output import command_for_options
 from astro_rl.cli.quickstart import Quickstart
 from astro_rl.cli.report import Report
@@ -43,6 +44,7 @@ Command = (
     | Annotated[Fit, subcommand("fit", prefix_name=False)]
     | Annotated[Augment, subcommand("augment", prefix_name=False)]
     | Annotated[Run, subcommand("run", prefix_name=False)]
+    | Annotated[Measure, subcommand("measure", prefix_name=False)]
     | Annotated[Report, subcommand("report", prefix_name=False)]
     | Annotated[Train, subcommand("train", prefix_name=False)]
     | Annotated[Evaluate, subcommand("evaluate", prefix_name=False)]

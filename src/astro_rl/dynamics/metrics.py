@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -54,17 +55,52 @@ def rollout_error(
 ) -> RolloutError:
     """Draws `sequences` held-out windows (the same for every model under one seed) and rolls them out."""
     data = sequence_data(held_out, normaliser, dynamics.horizon)
-    predicted, real = [], []
-    roll = jax.jit(dynamics.rollout, static_argnames=("steps", "sampler"))
+    predicted, real, _ = rolled_windows(
+        dynamics,
+        network,
+        data,
+        sequences=sequences,
+        batch=batch,
+        sampling_steps=sampling_steps,
+        sampler=sampler,
+        seed=seed,
+    )
+    return compare(predicted, real, normaliser, np.asarray(data.step_scale), xy, at)
+
+
+def rolled_windows(
+    dynamics: Dynamics,
+    network: DiT,
+    data: SequenceData,
+    *,
+    sequences: int,
+    batch: int,
+    sampling_steps: int,
+    sampler: Sampler,
+    seed: int,
+) -> tuple[
+    Float[np.ndarray, "sequences horizon obs"],
+    Float[np.ndarray, "sequences horizon obs"],
+    Int[np.ndarray, "sequences"],
+]:
+    """Where the model says that recorded actions lead, what is recorded, and the first rows of the windows."""
+    predicted, real, first = [], [], []
     for number, starts in enumerate(window_batches(data, sequences, batch, seed)):
         states, actions = sequences_at(data, starts, dynamics.horizon)
         key = jax.random.fold_in(jax.random.key(seed), number)
-        rolled = roll(network, states[:, 0], actions, key, steps=sampling_steps, sampler=sampler)
+        rolled = _rolled(dynamics, network, states[:, 0], actions, key, steps=sampling_steps, sampler=sampler)
         predicted.append(np.asarray(rolled))
         real.append(np.asarray(states))
-    return compare(
-        np.concatenate(predicted), np.concatenate(real), normaliser, np.asarray(data.step_scale), xy, at
-    )
+        first.append(np.asarray(starts))
+    return np.concatenate(predicted), np.concatenate(real), np.concatenate(first)
+
+
+@partial(jax.jit, static_argnums=0, static_argnames=("steps", "sampler"))
+def _rolled(
+    dynamics: Dynamics, network: DiT, first: Any, actions: Any, key: Any, *, steps: int, sampler: Sampler
+) -> Any:
+    # A program of its own, not the method's: compiled once for all who roll the same model out.
+    return dynamics.rollout(network, first, actions, key, steps=steps, sampler=sampler)
 
 
 def compare(

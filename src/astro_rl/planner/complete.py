@@ -26,7 +26,7 @@ from astro_rl.nets.dit import DiT
 from astro_rl.nets.mlp import MLP
 from astro_rl.planner.feedback import Deviation
 from astro_rl.planner.model import Planner
-from astro_rl.planner.polish import polished
+from astro_rl.planner.polish import bridged, polished
 from astro_rl.planner.refine import refined
 
 
@@ -171,7 +171,7 @@ def _polish(
     actions: Float[Array, "batch horizon act"],
 ) -> tuple[Array, Array, Array, Array]:
     """The first `span` states polished, from where the dynamics model saw the actions lead; the others as they are."""
-    start = jnp.where(known[..., None], given, rolled)
+    start = bridged(given, known, rolled)
     done = polished(
         onestep,
         network,

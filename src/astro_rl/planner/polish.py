@@ -30,6 +30,25 @@ class Polished(NamedTuple):
     """Root mean square of what f cannot explain, in typical steps, over all transitions that touch a masked state."""
 
 
+def bridged(
+    given: Float[Array, "batch horizon obs"],
+    known: Bool[Array, "batch horizon"],
+    rolled: Float[Array, "batch horizon obs"],
+) -> Float[Array, "batch horizon obs"]:
+    """Known states as given, and the rolled-out ones between them shifted by what was missed at either end, in
+    proportion to how near it is. Moves are short, and a maze is many steps wide: this is where they start."""
+    horizon = known.shape[1]
+    places = jnp.arange(horizon)
+    before = jax.lax.cummax(jnp.where(known, places, 0), axis=1)
+    behind = jax.lax.cummin(jnp.where(known, places, horizon), axis=1, reverse=True)
+    # Nothing lies behind the last known state: there the miss stays what it was.
+    end = jnp.where(behind < horizon, behind, before)
+    share = ((places - before) / jnp.maximum(end - before, 1))[..., None]
+    miss = given - rolled
+    first, last = (jnp.take_along_axis(miss, at[..., None], axis=1) for at in (before, end))
+    return jnp.where(known[..., None], given, rolled + (1 - share) * first + share * last)
+
+
 def polished(
     onestep: OneStep,
     network: MLP,

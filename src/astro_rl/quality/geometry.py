@@ -58,13 +58,16 @@ class PathGeometry:
 
 @dataclass(frozen=True)
 class GeometrySummary:
-    """Mean and standard deviation over paths, as the paper's table has them. None where no path moves."""
+    """Mean and standard deviation over paths, as the paper's table has them; and the median, since κ has no upper end:
+    a few places where a body all but stands still can be most of a mean. None where no path moves."""
 
     paths: int
     turning: float | None
     turning_std: float | None
+    turning_median: float | None
     bending: float | None
     bending_std: float | None
+    bending_median: float | None
     still: float
 
     def as_json(self) -> dict[str, Any]:
@@ -125,5 +128,7 @@ def _mean(values: np.ndarray) -> float:
     return float(finite.mean()) if len(finite) else float("nan")
 
 
-def _moments(values: np.ndarray) -> tuple[float | None, float | None]:
-    return (float(values.mean()), float(values.std())) if len(values) else (None, None)
+def _moments(values: np.ndarray) -> tuple[float | None, float | None, float | None]:
+    if not len(values):
+        return None, None, None
+    return float(values.mean()), float(values.std()), float(np.median(values))

@@ -16,6 +16,8 @@ from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
 
 HELD_OUT = 0.1
+CHUNK_ROWS = 1 << 18
+"""Rows compared at once: a memory-mapped dataset is never read whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ def real_parts(
     """`trajectories`: those of `real` that models did not learn from."""
     if held_out is not None:
         require_same_widths(held_out, real, "The held-out data")
-        return RealParts(real, real, held_out, f"{len(held_out)} trajectories that were handed in")
+        return RealParts(real, real, held_out, f"{_counted(len(held_out))} that were handed in")
     if len(real) < 2:
         raise DataError(
             "One recording alone leaves nothing to hold out.",
@@ -57,7 +59,7 @@ def real_parts(
         chosen = np.sort(np.random.default_rng(seed).choice(len(real), count, replace=False))
         why = "drawn at random"
     others = np.setdiff1d(np.arange(len(real)), chosen)
-    return RealParts(real, real.select(others), real.select(chosen), f"{len(chosen)} trajectories {why}")
+    return RealParts(real, real.select(others), real.select(chosen), f"{_counted(len(chosen))} {why}")
 
 
 def marked(augmented: Dataset, real: Dataset | None = None) -> Dataset:
@@ -86,8 +88,11 @@ def generated_rows(augmented: Dataset, real: Dataset | None = None) -> Bool[np.n
     rows = np.asarray(real.offsets)[owner[known]] + step[known]
     if (rows >= np.asarray(real.offsets)[owner[known] + 1]).any():
         return step < 0
-    theirs, ours = np.asarray(real.observations[rows]), np.asarray(augmented.observations[known])
-    same = np.isclose(ours, theirs, rtol=1e-5, atol=1e-6).all(axis=1)
+    same = np.zeros(len(known), bool)
+    for start in range(0, len(known), CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        ours, theirs = augmented.observations[known[part]], real.observations[rows[part]]
+        same[part] = np.isclose(ours, theirs, rtol=1e-5, atol=1e-6).all(axis=1)
     if not same.any():  # `real` is not the source
         return step < 0
     generated = np.ones(augmented.n_rows, bool)
@@ -117,3 +122,7 @@ def require_same_widths(data: Dataset, other: Dataset, what: str) -> None:
             found=f"observations of {data.observation_dim}, actions of {data.action_dim} numbers",
             expected=f"{other.observation_dim} and {other.action_dim}",
         )
+
+
+def _counted(recordings: int) -> str:
+    return f"{recordings:,} recording{'s' if recordings != 1 else ''}"

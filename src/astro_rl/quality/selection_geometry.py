@@ -171,6 +171,13 @@ class Yardstick:
             )
         drawn = np.random.default_rng(seed).choice(starts, min(WINDOWS, len(starts)), replace=False)
         covered = grid.distance(places[drawn], places[drawn + steps])
+        cut_off = float(np.mean(~np.isfinite(covered)))
+        if cut_off > 1 - REACHED:
+            raise DataError(
+                "Recorded states lie behind walls of the maze from one another, or inside them.",
+                found=f"no way between the ends of {100 * cut_off:.0f} % of real windows",
+                fix=f"name the task that the data is of: {task.name} is set in another maze",
+            )
         cells = Cells.over(dataset, task.xy_indices, across)
         _, cell_of = np.unique(cells.of(dataset), axis=0, return_inverse=True)
         cell_of = cell_of.reshape(-1)

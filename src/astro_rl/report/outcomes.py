@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from astro_rl.data.schema import Dataset
 from astro_rl.errors import DataError
+from astro_rl.quality.values import mean_value
 from astro_rl.report.gather import STATES, cell_of, evenly
 from astro_rl.report.story import PERCENT, Scores, ValueMaps, Walls
 from astro_rl.run.files import read_json
@@ -41,19 +41,6 @@ def value_maps(
         cell=cell_of(places, walls),
         seeds=min(len(before.seeds), len(after.seeds)),
     )
-
-
-def mean_value(policy: Policy, observations: Float[np.ndarray, "states obs"]) -> Float[np.ndarray, "states"]:
-    """The learner's value, averaged over seeds. Seed by seed: many seeds at once would not fit where one does."""
-    import jax
-    import jax.numpy as jnp
-
-    value = jax.jit(policy.learner.value)
-    total = np.zeros(len(observations))
-    for position in range(len(policy.seeds)):
-        state = jax.tree.map(lambda leaf, at=position: leaf[at], policy.states)
-        total += np.asarray(value(state, jnp.asarray(observations)), np.float64)
-    return total / len(policy.seeds)
 
 
 def scores_of(learner: str, arms: Mapping[str, Sequence[str | Path]]) -> Scores | None:

@@ -23,7 +23,7 @@ import numpy as np
 from astro_rl.augment.fitting import Bar, fit, no_bar
 from astro_rl.augment.lineage import source_digest
 from astro_rl.augment.models import FittedModels
-from astro_rl.augment.settings import AstroSettings
+from astro_rl.augment.settings import AstroSettings, Stage
 from astro_rl.data.schema import Dataset
 from astro_rl.run.checkpoints import Checkpoints
 from astro_rl.run.folder import RunFolder

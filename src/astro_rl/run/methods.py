@@ -7,7 +7,7 @@ through its own doors (`run.fit`, `run.augment`), so that its files are the same
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,10 @@ from astro_rl.augment.fitting import Bar, no_bar
 from astro_rl.augment.lineage import require_same_source, source_digest
 from astro_rl.augmenters.astro import AstroAugmenter, FittedAstro
 from astro_rl.augmenters.base import Augmenter, FittedAugmenter, Proposer
+from astro_rl.augmenters.registry import METHODS
+from astro_rl.data.digest import digest_columns
 from astro_rl.data.schema import Dataset
+from astro_rl.errors import ConfigError
 from astro_rl.run.augment import augment, check_request, record_of
 from astro_rl.run.fit import MODELS, FolderKeeper, fit_models, kept_latents
 from astro_rl.run.folder import RunFolder
@@ -45,6 +48,7 @@ def fit_method(
     config: dict[str, Any] = {
         "method": augmenter.method,
         "source_digest": source_digest(dataset),
+        "labels_digest": _labels_digest(dataset),
         "transitions": dataset.n_transitions,
         "task": None if task is None else task.name,
         "seed": seed,
@@ -59,6 +63,13 @@ def fit_method(
         save_fitted(fitted, place)
         shutil.rmtree(folder.path / "checkpoints", ignore_errors=True)
         return fitted
+
+
+def _labels_digest(dataset: Dataset) -> str | None:
+    """Rewards and ends, which the source's digest leaves out, and methods may learn from."""
+    if dataset.rewards is None:
+        return None
+    return digest_columns({"rewards": dataset.rewards, "terminated": dataset.terminated})
 
 
 def load_method(folder: str | Path, dataset: Dataset) -> FittedAugmenter:
@@ -85,10 +96,13 @@ def augment_method(
     overwrite: bool = False,
     task: Task | None = None,
     seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
     bar: Bar = no_bar,
 ) -> Dataset:
     """At least `transitions` augmented transitions, in whole trajectories. With `out`, shard by shard and resumable;
-    a file that the same call made is found again, any other is refused without `overwrite`."""
+    a file that the same call made is found again, any other is refused without `overwrite`. `settings` are those of
+    generating that differ from the fit's, where the method has any."""
+    fitted = with_settings(fitted, settings or {})
     if isinstance(fitted, FittedAstro):
         return augment(
             fitted.models,
@@ -109,3 +123,18 @@ def augment_method(
         return fitted.propose(dataset, task=task, seed=seed)
 
     return generated(proposer_of, transitions, record, out=out, format=format, overwrite=overwrite, bar=bar)
+
+
+def with_settings(fitted: FittedAugmenter, settings: Mapping[str, Any]) -> FittedAugmenter:
+    """The same fit, generating with other settings."""
+    if not settings:
+        return fitted
+    adjust = METHODS[fitted.method].adjust if fitted.method in METHODS else None
+    if adjust is None:
+        raise ConfigError(
+            "What this method generates is decided by its fit alone.",
+            field=", ".join(map(str, settings)),
+            found=f"method {fitted.method}",
+            fix="leave the settings out, or fit with them",
+        )
+    return adjust(fitted, settings)

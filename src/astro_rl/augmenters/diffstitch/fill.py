@@ -15,21 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from astro_rl.augment.limits import LEVELS, RealLimits, quantiles
 from astro_rl.data.normaliser import Normaliser
-from astro_rl.data.schema import Dataset
 from astro_rl.dynamics.onestep import OneStep
-from astro_rl.errors import DataError
 from astro_rl.nets.mlp import MLP
 from astro_rl.stateplan.complete import StateSampling
 from astro_rl.stateplan.fitting import StatePlan
 from astro_rl.stateplan.inverse import InverseDynamics
 from astro_rl.stateplan.masks import gap_known
 from astro_rl.stateplan.model import StatePlanner
-from astro_rl.stitch.windows import window_starts
-
-NOTHING = (0.0,) * len(LEVELS)
-"""Errors at known states: filled sequences have those as they were given."""
 
 
 class Filled(NamedTuple):
@@ -69,6 +62,16 @@ class GapFiller:
             filled = _states(planner, self.sampling, network, own, given[chosen], known[chosen])
             parts.append(np.asarray(filled)[: len(given) - start])
         return np.concatenate(parts) if parts else given
+
+    def continuations(
+        self, first: Float[np.ndarray, "gaps obs"], key: Key[Array, ""]
+    ) -> Float[np.ndarray, "gaps horizon obs"]:
+        """Where the planner goes from each of these normalised states, given nothing else."""
+        given = np.zeros((len(first), self.plan.planner.horizon, first.shape[1]), np.float32)
+        given[:, 0] = first
+        known = np.zeros(given.shape[:2], bool)
+        known[:, 0] = True
+        return self.states(given, known, key)
 
     def fill(
         self,
@@ -123,32 +126,3 @@ def _judge(
 ) -> tuple[Array, Array]:
     actions = inverse.along(inverse_network, states)
     return actions, onestep.deviation(onestep_network, states, actions)
-
-
-def real_deviation(
-    filler: GapFiller,
-    dataset: Dataset,
-    trajectories: Int[np.ndarray, "held_out"],
-    *,
-    shortest: int,
-    longest: int,
-    windows: int,
-    seed: int,
-) -> RealLimits:
-    """Deviations of real gaps of all lengths, of trajectories that no model was fitted to, filled as stitches are."""
-    horizon = filler.plan.planner.horizon
-    starts, owners = window_starts(dataset.offsets, horizon)
-    starts = starts[np.isin(owners, trajectories)]
-    generator = np.random.default_rng([seed, 1])
-    chosen = np.sort(generator.choice(starts, size=windows, replace=len(starts) < windows))
-    rows = chosen[:, None] + np.arange(horizon)
-    given = filler.normaliser.normalise(np.asarray(dataset.observations[rows])).astype(np.float32)
-    places = generator.integers(shortest, longest + 1, windows)
-    done = filler.fill(given, places, np.full(windows, horizon - 1), jax.random.key(seed))
-    if not np.isfinite(done.deviation).all():
-        raise DataError(
-            "The models give numbers that are not finite on real gaps.",
-            found=f"{int((~np.isfinite(done.deviation)).sum())} of {windows} gaps",
-            fix="fit again, with a lower learning rate",
-        )
-    return RealLimits("anchored", windows, quantiles(done.deviation), NOTHING, NOTHING, None)

@@ -13,12 +13,13 @@ import numpy as np
 from astro_rl.augment.finish import LINEAGE_COLUMNS, Finisher, projection
 from astro_rl.augment.fittable import checked_normaliser
 from astro_rl.augment.fitting import Bar, Forgetful, Keeper, no_bar
-from astro_rl.augment.limits import RealLimits
 from astro_rl.augment.lineage import source_digest
 from astro_rl.augment.models import weights_digest
+from astro_rl.augment.settings import changed
 from astro_rl.augment.shares import held_out_split, training_part
 from astro_rl.augmenters.base import ReadWeights
-from astro_rl.augmenters.diffstitch.fill import NOTHING, GapFiller, real_deviation
+from astro_rl.augmenters.diffstitch.fill import GapFiller
+from astro_rl.augmenters.diffstitch.limits import UNMEASURED, StitchLimits, measure_stitch_limits
 from astro_rl.augmenters.diffstitch.propose import Stitcher
 from astro_rl.augmenters.diffstitch.settings import DiffStitchSettings
 from astro_rl.data.normaliser import Normaliser
@@ -38,14 +39,13 @@ from astro_rl.tasks.relabel import check_width
 from astro_rl.tasks.task import Task
 
 DIFFSTITCH = "diffstitch"
-UNMEASURED = RealLimits("anchored", 0, NOTHING, NOTHING, NOTHING, None)
 
 
 @dataclass(frozen=True)
 class DiffStitch:
     """DiffStitch with its settings, before it has seen data."""
 
-    settings: DiffStitchSettings = DiffStitchSettings()
+    settings: DiffStitchSettings
 
     @property
     def method(self) -> str:
@@ -96,7 +96,7 @@ class DiffStitch:
             seed=seed,
         )
         with bar("measuring real gaps", settings.generate.limit_windows, "gaps") as report:
-            limits = real_deviation(
+            limits = measure_stitch_limits(
                 fitted.filler(dataset, task),
                 dataset,
                 held_out,
@@ -118,8 +118,7 @@ class FittedDiffStitch:
     plan: StatePlan
     onestep: OneStep
     onestep_network: MLP
-    limits: RealLimits
-    """Its `deviation` is that of real gaps; the other errors are 0, because known states are kept."""
+    limits: StitchLimits
     settings: DiffStitchSettings
     seed: int
 
@@ -132,7 +131,9 @@ class FittedDiffStitch:
 
     def filler(self, dataset: Dataset, task: Task | None) -> GapFiller:
         generate = self.settings.generate
-        finisher = Finisher(dataset, self.normaliser, self.limits, projection(dataset, task), task=task)
+        finisher = Finisher(
+            dataset, self.normaliser, self.limits.as_real(), projection(dataset, task), task=task
+        )
         return GapFiller(
             self.plan,
             self.onestep,
@@ -156,13 +157,12 @@ class FittedDiffStitch:
         )
 
     def lineage(self) -> dict[str, Any]:
-        settings = self.settings
+        fit = self.settings.as_json()
         return {
             "columns": list(LINEAGE_COLUMNS),
-            "horizon": settings.horizon,
-            "gaps": [settings.shortest, settings.longest],
             "limits": self.limits.as_json(),
-            "generate": dataclasses.asdict(settings.generate),
+            "generate": fit.pop("generate"),
+            "fit": fit,
         }
 
     def networks(self) -> dict[str, Any]:
@@ -191,10 +191,16 @@ def restore_diffstitch(saved: Mapping[str, Any], weights: ReadWeights) -> Fitted
         plan=plan,
         onestep=onestep,
         onestep_network=weights("onestep", template),
-        limits=RealLimits.from_json(saved["limits"]),
+        limits=StitchLimits.from_json(saved["limits"]),
         settings=settings,
         seed=saved["seed"],
     )
+
+
+def adjusted_diffstitch(fitted: FittedDiffStitch, settings: Mapping[str, Any]) -> FittedDiffStitch:
+    """The same fit with other settings of those under `generate`, named without that word."""
+    generate = changed(fitted.settings.generate, settings)
+    return dataclasses.replace(fitted, settings=dataclasses.replace(fitted.settings, generate=generate))
 
 
 def require_room(dataset: Dataset, settings: DiffStitchSettings) -> None:

@@ -14,32 +14,32 @@ from jaxtyping import Int
 
 from astro_rl.augment.finish import Finisher, projection
 from astro_rl.augment.generate import Account, GeneratedBatch
-from astro_rl.augment.limits import RealLimits
 from astro_rl.augment.reward_model import fit_reward_model
 from astro_rl.augmenters.diffstitch.fill import Filled, GapFiller
 from astro_rl.augmenters.diffstitch.layout import lay_stitches
+from astro_rl.augmenters.diffstitch.limits import StitchLimits
 from astro_rl.augmenters.diffstitch.options import StitchSettings
-from astro_rl.augmenters.diffstitch.returns import gap_returns, pools, returns_to_go, standardised
+from astro_rl.augmenters.diffstitch.returns import gap_returns, pools, ranks, returns_to_go
 from astro_rl.augmenters.diffstitch.similarity import Choice, choose, similarities
 from astro_rl.data.schema import Dataset
 from astro_rl.stitch.windows import window_starts
 from astro_rl.tasks.relabel import relabel
 from astro_rl.tasks.task import Task
 
-KEPT, DEVIATES, UNREAL, NOT_FINITE, ENDS, LOSES = range(6)
+KEPT, DEVIATES, NOT_FINITE, ENDS, LOSES = range(5)
 FAR = "no target is near the continuation"
 REASONS = {
     DEVIATES: "dynamics deviation above the threshold",
-    UNREAL: "dynamics deviation above that of real gaps",
     NOT_FINITE: "not finite",
     ENDS: "ends within the gap",
     LOSES: "worth less than before",
 }
 CURES = {
-    FAR: "lower generate.least_cosine (or raise generate.most_distance), or raise generate.candidates or "
-    "generate.target_share",
-    REASONS[DEVIATES]: "raise generate.deviation_most, or fit the models longer",
-    REASONS[UNREAL]: "raise generate.deviation_quantile, or fit the models longer",
+    FAR: "raise generate.similarity_quantile, generate.candidates or generate.target_share, or lower "
+    "generate.threshold where it is given",
+    REASONS[
+        DEVIATES
+    ]: "raise generate.deviation_quantile (or generate.deviation_most, if given), or fit longer",
     REASONS[NOT_FINITE]: "fit again, with lower learning rates",
     REASONS[ENDS]: "look at the reward model's terminated_precision; a task says what ends an episode",
     REASONS[LOSES]: "give generate.require_gain=false, or lower generate.source_share",
@@ -54,7 +54,7 @@ class Stitcher:
     def __init__(
         self,
         filler: GapFiller,
-        limits: RealLimits,
+        limits: StitchLimits,
         dataset: Dataset,
         settings: StitchSettings,
         *,
@@ -64,19 +64,25 @@ class Stitcher:
     ) -> None:
         """`reach`: the shortest and the longest gap. `filler.observations` is replaced by the task's."""
         self.dataset, self.settings, self.seed, self.reach = dataset, settings, seed, reach
+        self.limits = limits
         labelled = dataset if task is None else relabel(dataset, task)
         teaches = task is None and dataset.rewards is not None
         rewards = (
             fit_reward_model(dataset, filler.normaliser, settings.rewards, seed=seed) if teaches else None
         )
         self._finisher = Finisher(
-            dataset, filler.normaliser, limits, projection(dataset, task), task=task, reward_model=rewards
+            dataset,
+            filler.normaliser,
+            limits.as_real(),
+            projection(dataset, task),
+            task=task,
+            reward_model=rewards,
         )
         self._filler = replace(filler, observations=self._finisher.observations)
         self._targets, _ = window_starts(dataset.offsets, settings.piece)
         self._sources = self._targets + settings.piece - 1
         self._worth = returns_to_go(labelled, settings.discount)
-        self._scores = standardised(self._worth)
+        self._scores = ranks(self._worth)
         self._has_returns = labelled.rewards is not None
         # What success ends in a task is a goal; what ends without one, as the reward model says, is a fall.
         self._ends_reject = task is None
@@ -131,12 +137,7 @@ class Stitcher:
         self, sources: np.ndarray, candidates: np.ndarray, key: jax.Array, generator: np.random.Generator
     ) -> Choice:
         settings, (shortest, longest) = self.settings, self.reach
-        horizon = self._filler.plan.planner.horizon
-        given = np.zeros((len(sources), horizon, self.dataset.observation_dim), np.float32)
-        given[:, 0] = self._normalised(sources)
-        known = np.zeros(given.shape[:2], bool)
-        known[:, 0] = True
-        walked = self._filler.states(given, known, key)[:, shortest : longest + 1]
+        walked = self._filler.continuations(self._normalised(sources), key)[:, shortest : longest + 1]
         similar = np.concatenate(
             [
                 similarities(walked[k : k + 1], self._normalised(candidates[k : k + 1]), settings.similarity)
@@ -144,7 +145,7 @@ class Stitcher:
             ]
         )
         elsewhere = self._owner(sources)[:, None] != self._owner(candidates)
-        return choose(similar, elsewhere, settings.threshold, shortest, generator)
+        return choose(similar, elsewhere, settings.least_similarity(self.limits), shortest, generator)
 
     def _filled(self, sources: np.ndarray, targets: np.ndarray, places: np.ndarray, key: jax.Array) -> Filled:
         """The target is known as far as its trajectory and the sequence go."""
@@ -167,10 +168,7 @@ class Stitcher:
         """What passes as a dataset, and a verdict on each gap."""
         settings = self.settings
         verdict = np.full(len(sources), KEPT)
-        if settings.deviation_quantile is not None:
-            usual = self._finisher.limits.at("deviation", settings.deviation_quantile)
-            verdict[done.deviation > usual] = UNREAL
-        verdict[done.deviation > settings.deviation_most] = DEVIATES
+        verdict[done.deviation > settings.most_deviation(self.limits)] = DEVIATES
         verdict[~np.isfinite(done.deviation)] = NOT_FINITE
         passed = np.flatnonzero(verdict == KEPT)
         if len(passed) == 0:
@@ -212,7 +210,8 @@ class Stitcher:
             float(self._worth[target]),
             self.settings.discount,
         )
-        return after < self._worth[source] - SLACK * max(1.0, abs(self._worth[source]))
+        before = float(self._worth[source])
+        return after < before - SLACK * max(1.0, abs(before))
 
     def _normalised(self, rows: np.ndarray) -> np.ndarray:
         states = self._filler.normaliser.normalise(np.asarray(self.dataset.observations[rows]))

@@ -5,10 +5,11 @@
 A recording that was cut off is worth what it would be if its last reward went on: stopping the sum there, as the
 authors do on locomotion's thousand steps, would make every state near a fragment's end look good where steps cost 1.
 
-    score = (g − mean g) / std g + ν z,   z ~ N(0, 1), drawn anew for each batch                            (7)
+    score = rank of g (0 the lowest, 1 the highest, equal ones alike) + ν z,   z ~ N(0, 1), anew for each batch  (7)
 
 Sources are drawn from the lowest scores, targets from the highest: low to high. Where rewards are sparse nearly all g
-are equal and the few that are not would be all targets; the noise ν balances both pools.
+are equal and the few that are not would be all targets there are; the noise ν balances both pools. Ranks, because in
+units of their spread the few lie so far out that no noise reaches them.
 """
 
 from __future__ import annotations
@@ -53,12 +54,11 @@ def gap_returns(
     return worth
 
 
-def standardised(worth: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
-    """Mean 0 and spread 1; all 0 where nothing differs but by rounding."""
-    spread = worth.std()
-    if spread <= 1e-9 * max(1.0, float(np.abs(worth).max(initial=0.0))):
-        return np.zeros_like(worth)
-    return (worth - worth.mean()) / spread
+def ranks(worth: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
+    """From 0 to 1; what differs by rounding alone has the middle rank of its equals."""
+    unit = 1e-9 * max(1.0, float(np.abs(worth).max(initial=0.0)))
+    _, place, count = np.unique(np.round(worth / unit), return_inverse=True, return_counts=True)
+    return ((np.cumsum(count) - 0.5 * count) / len(worth))[place]
 
 
 def pools(

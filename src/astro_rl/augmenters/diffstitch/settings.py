@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from astro_rl.augment.settings import changed
+from astro_rl.augment.settings import OneStepSettings, changed
 from astro_rl.augmenters.diffstitch.options import StitchSettings
-from astro_rl.dynamics.onestep import OneStep
 from astro_rl.errors import ConfigError
 from astro_rl.stateplan.masks import GapMasks
 from astro_rl.stateplan.settings import PRESETS as STATE_PRESETS
@@ -18,27 +17,7 @@ from astro_rl.stateplan.settings import (
     StatePlanSettings,
     StateSettings,
     check_updates,
-    model_fields,
 )
-
-
-@dataclass(frozen=True)
-class OneStepSettings:
-    """`dynamics.onestep.OneStep`: the authors' has 7 members, of which 5 are used, and 4 × 200."""
-
-    steps: int = 10_000
-    log_every: int = 500
-    members: int = OneStep.members
-    hidden: tuple[int, ...] = OneStep.hidden
-    batch_size: int = OneStep.batch_size
-    learning_rate: float = OneStep.learning_rate
-    cooldown: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_updates("onestep", self)
-
-    def build(self, observation_dim: int, action_dim: int, scale: tuple[float, ...]) -> OneStep:
-        return OneStep(observation_dim, action_dim, tuple(scale), **model_fields(self))
 
 
 @dataclass(frozen=True)
@@ -62,6 +41,7 @@ class DiffStitchSettings:
 
     def __post_init__(self) -> None:
         self.masks()
+        check_updates("onestep", self.onestep)
         if self.longest >= self.horizon:
             raise ConfigError(
                 "The longest gap ends beyond the horizon.",
@@ -117,7 +97,7 @@ PRESETS: dict[str, dict[str, Any]] = {
                      "completion_batch": 32, "limit_windows": 64},
     },
     # Two cores, up to an hour.
-    "cpu": {**_both("cpu"), "onestep": {"steps": 20_000}},
+    "cpu": _both("cpu"),
     # The authors' sequence and ensemble; an accelerator and hours.
     "paper": {
         "horizon": 100,

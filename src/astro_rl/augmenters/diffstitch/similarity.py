@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 Measure = Literal["cosine", "euclidean"]
+MEASURES: tuple[Measure, ...] = ("cosine", "euclidean")
 
 
 class Choice(NamedTuple):

@@ -46,7 +46,7 @@ class Denoiser:
     average_rate: float = 0.0005
 
     def init(self, key: Key[Array, ""]) -> DenoiserState:
-        network = self.fresh(key)
+        network = jax.jit(self.fresh)(key)
         return DenoiserState(
             network, copied(network), init_optimiser(self._optimiser(), network), jnp.int32(0)
         )
