@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = (
     "docs/runs.md",
+    "docs/report.md",
     "docs/bench.md",
     "docs/evaluation.md",
     "docs/tasks.md",

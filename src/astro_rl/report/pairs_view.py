@@ -82,10 +82,15 @@ def miss_text(pair: Pair, attempt: Attempt | None) -> str:
     """How far from the target, in the plane's units."""
     if attempt is None:
         return "not completed"
-    told = f"misses the target by {number_text(pair.miss(attempt.xy))}"
+    told = f"misses the target by {distance_text(pair.miss(attempt.xy))}"
     if attempt.driven is not None:
-        told += f"; driven by its actions, by {number_text(pair.miss(attempt.driven))}"
+        told += f"; driven by its actions, by {distance_text(pair.miss(attempt.driven))}"
     return told
+
+
+def distance_text(distance: float) -> str:
+    """Rounding errors of known states are no distance."""
+    return number_text(round(distance, 4))
 
 
 def pair_text(pair: Pair, number: int) -> str:
@@ -182,7 +187,7 @@ def _summary(pairs: tuple[Pair, ...]) -> str:
     rows = []
     for name in methods(pairs):
         found = mean_misses(pairs, name)[: 2 if driven else 1]
-        rows.append((name, *("–" if value is None else number_text(value) for value in found)))
+        rows.append((name, *("–" if value is None else distance_text(value) for value in found)))
     head = [f"Distance from the target, mean of {counted(len(pairs), 'pair')}", "as written down"]
     return table(head + (["as driven"] if driven else []), rows) + paragraph(
         "Distances are in the plane's units, between each target state and the method's state at the same time. Pairs "
