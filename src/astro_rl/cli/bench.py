@@ -153,7 +153,9 @@ def dry_run(matrix: Any, out: Path, as_json: bool) -> int:
     print(
         f"{len(left)} of {len(rows)} cells to do: {duration(totals['here'])} here, {duration(totals['gpu'])} on a GPU"
     )
-    print("Here: arithmetic counted, speed measured on a few updates under the load of now; compiling is not in it.")
+    print(
+        "Here: arithmetic counted, speed measured on a few updates under the load of now; compiling is not in it."
+    )
     print(GPU_ASSUMPTION)
     return 0
 
