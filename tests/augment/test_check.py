@@ -1,6 +1,7 @@
 """The last check by hand: four errors, limits from real windows, verdicts with their reasons."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from astro_rl.augment.verdicts import CUT, DEVIATES, KEPT, MISSTEPS, NOT_FINITE,
 from astro_rl.data import from_arrays
 from astro_rl.data.normaliser import fit_normaliser
 from astro_rl.errors import ConfigError, DataError
+from astro_rl.planner.complete import Sampling
 from astro_rl.stitch.geometry import ChainShape
 from tests.augment.stub_completer import StubCompleter, numbered, plain
 
@@ -186,7 +188,11 @@ def test_limits_survive_json(jump_xy: float | None) -> None:
 def test_verdicts_by_hand() -> None:
     """Limits at their quantiles: δ 3, step error 30, jump 300, in the plane 5."""
     settings = GenerateSettings(
-        deviation_quantile=0.5, step_quantile=0.5, jump_quantile=0.5, jump_most=1000.0
+        deviation_quantile=0.5,
+        step_quantile=0.5,
+        jump_quantile=0.5,
+        jump_most=1000.0,
+        sampling=Sampling(polish=0),
     )
     cases = {
         (3.0, 30.0, 300.0, 5.0): KEPT,
@@ -198,6 +204,10 @@ def test_verdicts_by_hand() -> None:
     }
     found = judge(Errors(*np.asarray(list(cases)).T), limits(jump_xy=5.0), settings)
     assert found.tolist() == list(cases.values())
+    # Of a polished gap δ is its jump once more, which cuts the junction and no more.
+    polished = replace(settings, sampling=Sampling())
+    found = judge(Errors(*np.asarray(list(cases)).T), limits(jump_xy=5.0), polished)
+    assert found.tolist() == [KEPT, CUT, CUT, MISSTEPS, MISSTEPS, NOT_FINITE]
 
 
 def test_a_rollout_is_never_cut_and_no_plane_cuts_nothing() -> None:

@@ -38,10 +38,10 @@ KNOWN = [True, False, False, True, True]
 
 
 def test_what_cannot_be_explained_by_hand() -> None:
-    """States 0, 1, 1, 3, 3 under actions 0.5, 0, 1, 0: transitions of the gap miss by 0.5, 0 and 1, in typical steps
-    1, 0 and 2: the root mean square of three is √(5/3). The step between known states, 3 → 3, does not count."""
+    """States 0, 1, 1, 3, 3 under actions 0.5, 0, 1, 0: transitions into masked states miss by 0.5 and 0, in typical
+    steps 1 and 0: the root mean square is √(1/2). The step out of the gap misses by 1: it arrives at 2 instead of 3."""
     before = polish([0, 1, 1, 3, 3], KNOWN, [0.5, 0, 1, 0, 0], steps=0)
-    assert float(before.miss[0]) == pytest.approx((5 / 3) ** 0.5, abs=1e-5)
+    assert float(before.miss[0]) == pytest.approx(0.5**0.5, abs=1e-5)
     assert before.states[0, :, 0].tolist() == pytest.approx([0, 1, 1, 2, 3]), (
         "behind the MASK: where f arrives"
     )

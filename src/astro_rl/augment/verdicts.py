@@ -28,7 +28,9 @@ def judge(errors: Errors, limits: RealLimits, settings: GenerateSettings) -> Int
             apart |= errors.jump_xy > jump_xy
         verdict[apart] = CUT
     verdict[errors.step_error > limits.at("step_error", settings.step_quantile)] = MISSTEPS
-    verdict[errors.deviation > limits.at("deviation", settings.deviation_quantile)] = DEVIATES
+    if not settings.completion.polish:
+        # Known states are held in a polished gap: all that is left of δ is the jump, which has been judged.
+        verdict[errors.deviation > limits.at("deviation", settings.deviation_quantile)] = DEVIATES
     verdict[~np.isfinite(errors.deviation)] = NOT_FINITE
     return verdict
 

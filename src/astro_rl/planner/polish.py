@@ -27,7 +27,8 @@ class Polished(NamedTuple):
     """Known states are the given ones, but for those right behind a MASK: there stands where f arrives."""
     actions: Float[Array, "batch horizon act"]
     miss: Float[Array, "batch"]
-    """Root mean square of what f cannot explain, in typical steps, over all transitions that touch a masked state."""
+    """Root mean square of what f cannot explain, in typical steps, over transitions into masked states. That of the
+    step out of the gap is how far its arrival, in `states`, is from the given state."""
 
 
 def bridged(
@@ -97,4 +98,9 @@ def polished(
     arrives = (known[:, 1:] & ~known[:, :-1])[..., None]
     seen = final.at[:, 1:].set(jnp.where(arrives, told, final[:, 1:]))
     # The action of the last state leads out of the sequence, and is nobody's to move.
-    return Polished(seen, tried.at[:, -1].set(actions[:, -1]), jnp.sqrt(each(moved, tried)))
+    tried = tried.at[:, -1].set(actions[:, -1])
+    inside = ~known[:, 1:, None]
+    missed = jnp.where(inside, jnp.square(onestep.misses(network, final, tried)), 0.0).sum(axis=(1, 2))
+    return Polished(
+        seen, tried, jnp.sqrt(missed / (jnp.maximum(inside.sum(axis=(1, 2)), 1) * states.shape[-1]))
+    )
