@@ -229,5 +229,14 @@ def test_real_windows_do_not_excuse_any_miss() -> None:
     errors = Errors(column(1, 1, 1), column(1, 1, 1), column(0.9, 1.1, 0.9), column(0.9, 0.9, 1.1))
     assert judge(errors, limits(jump_xy=5.0), settings).tolist() == [KEPT, CUT, CUT]
     assert largest_jumps(limits(jump_xy=0.5), settings) == (1.0, 0.5)
-    with pytest.raises(ConfigError, match="jump_most"):
-        GenerateSettings(jump_most=0.0)
+    assert largest_jumps(limits(jump_xy=0.01), settings) == (1.0, 0.25), (
+        "nor do they cut what is next to nothing"
+    )
+    refused: list[dict[str, Any]] = [
+        {"jump_most": 0.0, "jump_least": 0.0},
+        {"jump_most": 0.2},
+        {"jump_least": -0.1},
+    ]
+    for wrong in refused:
+        with pytest.raises(ConfigError, match="jump_most"):
+            GenerateSettings(**wrong)

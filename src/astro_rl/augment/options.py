@@ -40,6 +40,8 @@ class GenerateSettings:
     """The same for the error of one-step changes."""
     jump_quantile: float = 0.95
     """`anchored`: the trajectory is cut where the last generated step misses the next real state by more."""
+    jump_least: float = 0.25
+    """Typical steps. A miss that is smaller is not cut: polished, real windows miss by next to nothing."""
     jump_most: float = 1.0
     """Typical steps. A miss that is larger is cut whatever real windows do: models that miss those by far have limits
     that let anything pass."""
@@ -61,8 +63,12 @@ class GenerateSettings:
         for name in ("deviation_quantile", "step_quantile", "jump_quantile"):
             if not 0 < getattr(self, name) <= 1:
                 raise ConfigError("A quantile lies in (0, 1].", field=name, found=getattr(self, name))
-        if not self.jump_most > 0:
-            raise ConfigError("A miss is larger than 0.", field="jump_most", found=self.jump_most)
+        if not 0 <= self.jump_least <= self.jump_most or self.jump_most == 0:
+            raise ConfigError(
+                "The largest miss is above 0 and not below the least one that counts.",
+                field="jump_least, jump_most",
+                found=f"{self.jump_least}, {self.jump_most}",
+            )
         for name in ("limit_windows", "completion_batch", "give_up_after"):
             if getattr(self, name) < 1:
                 raise ConfigError("This has to be at least 1.", field=name, found=getattr(self, name))

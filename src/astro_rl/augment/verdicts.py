@@ -37,7 +37,8 @@ def judge(errors: Errors, limits: RealLimits, settings: GenerateSettings) -> Int
 
 def largest_jumps(limits: RealLimits, settings: GenerateSettings) -> tuple[float, float | None]:
     """What a junction may miss by, over all dimensions and in the plane, where there is one."""
-    jump = min(limits.at("jump", settings.jump_quantile), settings.jump_most)
-    if limits.jump_xy is None:
-        return jump, None
-    return jump, min(limits.at("jump_xy", settings.jump_quantile), settings.jump_most)
+
+    def bounded(name: str) -> float:
+        return min(max(limits.at(name, settings.jump_quantile), settings.jump_least), settings.jump_most)
+
+    return bounded("jump"), None if limits.jump_xy is None else bounded("jump_xy")
