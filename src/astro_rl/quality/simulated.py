@@ -182,7 +182,8 @@ class SimulatorCompleter:
         )
         found = errors(done, self._scale)
         # What may be missed by is the caller's to say.
-        return found, judge(found, self._limits, GenerateSettings(mode="anchored", jump_most=float("inf")))
+        by_caller = GenerateSettings(mode="anchored", jump_least=0.0, jump_most=float("inf"))
+        return found, judge(found, self._limits, by_caller)
 
     def _record(
         self, seed: int, chains: int, filled: Filled, found: Errors, verdict: np.ndarray
