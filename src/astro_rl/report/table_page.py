@@ -131,7 +131,12 @@ def _more(story: TableStory) -> list[Section]:
         lines = [["–" if cell is None else cell for cell in line] for line in each.rows]
         notes = "".join(paragraph(text, "soft small") for text in each.notes)
         sections.append(
-            Section(f"more-{number}", each.title, table(each.header, lines, classes="words") + notes, each.title.split(":")[0])
+            Section(
+                f"more-{number}",
+                each.title,
+                table(each.header, lines, classes="words") + notes,
+                each.title.split(":")[0],
+            )
         )
     return sections
 
