@@ -10,7 +10,18 @@ from typing import Any
 
 from astro_rl.report.story import Account
 
-METHODS = {"astro": "ASTRO", "synther": "SynthER", "diffstitch": "DiffStitch", "original": "original"}
+METHODS = {
+    "original": "original",
+    "astro": "ASTRO",
+    "synther": "SynthER",
+    "diffstitch": "DiffStitch",
+    "rand": "Rand",
+    "pre-euc": "Pre+Euc",
+    "mb": "MB",
+    "si": "SI",
+    "reg-only": "ASTRO, L_reg only",
+    "sc-only": "ASTRO, L_sc only",
+}
 """How a method is called on a page; others keep their own name."""
 TITLES = {
     ("synther", "completions"): "Generated transitions",
