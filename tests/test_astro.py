@@ -116,6 +116,7 @@ def test_saved_and_loaded_models_make_the_same_data(fitted: Fitted, made: Datase
     assert sorted(path.name for path in folder.iterdir()) == [
         "dynamics.safetensors",
         "models.json",
+        "onestep.safetensors",
         "planner.safetensors",
         "temporal.safetensors",
     ]

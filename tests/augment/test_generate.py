@@ -84,9 +84,9 @@ def test_nothing_passes(fitted: Fitted, settings: dict, reason: str, cure: str) 
 def test_no_completion_passes(fitted: Fitted) -> None:
     """Real windows without any error leave no room for one."""
     models = fitted.stitcher.models
-    exact = dataclasses.replace(models.limits, deviation=(0.0,) * len(LEVELS))
+    exact = dataclasses.replace(models.limits, step_error=(0.0,) * len(LEVELS))
     with pytest.raises(
-        DataError, match=r"(?s)No completed sequence.*deviation above.*fit dynamics and planner longer"
+        DataError, match=r"(?s)No completed sequence.*step error above.*fit dynamics and planner longer"
     ):
         Astro(dataclasses.replace(models, limits=exact), fitted.dataset).augment(
             50, settings={"give_up_after": 2}, bar=no_bar

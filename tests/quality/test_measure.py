@@ -22,6 +22,11 @@ SMALL = EnsembleSettings(members=2, hidden=(16,), steps=500, batch_size=64)
 NO_JUDGES = ("ensemble", "dynamics", "completion")
 
 
+def number(value: float | None) -> float:
+    assert value is not None
+    return value
+
+
 def sections(report: MeasureReport) -> set[str]:
     return {figure.section for figure in report.figures}
 
@@ -47,14 +52,14 @@ def test_arrays_of_no_benchmark_with_the_fit_they_come_from(fitted: Fitted) -> N
     assert "were not fitted to" in report.data["held_out"] and report.data["real_is_the_source"]
     assert report["data/transitions"].augmented == augmented.n_transitions
     assert report["data/transitions"].real == fitted.dataset.n_transitions
-    assert 0 < report["data/generated"].augmented < 1
+    assert 0 < number(report["data/generated"].augmented) < 1
     completion = report["completion/state_mse"]
-    assert completion.augmented is None and completion.real > 0
-    limits = [report[f"{judge}/error_above"].real for judge in ("ensemble", "dynamics")]
+    assert completion.augmented is None and number(completion.real) > 0
+    limits = [number(report[f"{judge}/error_above"].real) for judge in ("ensemble", "dynamics")]
     assert max(limits) < 0.1, "what is set to pass 99 in 100 recordings passes others too"
     # A fit of forty updates misses by far, and says of its own states what it said when it made them.
-    assert report["ensemble/error_above"].augmented > 0.5
-    assert report["dynamics/error_above"].augmented < 0.3
+    assert number(report["ensemble/error_above"].augmented) > 0.5
+    assert number(report["dynamics/error_above"].augmented) < 0.3
     json.dumps(jsonable(report.as_json()), allow_nan=False)
 
 
@@ -66,7 +71,7 @@ def test_arrays_alone_are_told_what_can_be_told() -> None:
     assert len(reasons) == 8
     assert "--real" in reasons["coverage and novelty"] and "--xy" in reasons["geometry of paths"]
     with_xy = measure(walks(2), xy=(0, 1), rows=100)
-    assert with_xy["geometry/turning"].augmented > 0 and with_xy["geometry/turning"].real is None
+    assert number(with_xy["geometry/turning"].augmented) > 0 and with_xy["geometry/turning"].real is None
     with pytest.raises(ConfigError, match="not measured"):
         report["geometry/turning"]
 

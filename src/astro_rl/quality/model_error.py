@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from astro_rl.augment.generate import completer_of
 from astro_rl.augment.models import FittedModels
 from astro_rl.data.schema import Dataset
 from astro_rl.dynamics.metrics import rolled_windows
 from astro_rl.dynamics.sequences import SequenceData, sequence_data
-from astro_rl.planner.complete import Completer
 from astro_rl.planner.metrics import CompletionError, completion_error
 from astro_rl.quality.ensemble import QUANTILE
 
@@ -79,12 +79,7 @@ def completion(
     models: FittedModels, held_out: Dataset, *, sequences: int = 100, seed: int = 0
 ) -> CompletionError:
     """τᵃ, τˢ and τˢ_m MSE of table 4, in the sampling that augmentation uses."""
-    completer = Completer(
-        models.planner,
-        models.planner_network,
-        models.dynamics_network,
-        models.settings.generate.sampling,
-    )
+    completer = completer_of(models, models.settings.generate)
     return completion_error(
         completer, held_out, models.normaliser, sequences=sequences, batch=min(BATCH, sequences), seed=seed
     )
