@@ -1,7 +1,7 @@
 """The one-step model on held-out real sequences: `python -m benchmarks.onestep DATA.npz --task NAME --out F.jsonl`.
 
 Trains f as a fit does, then measures it on trajectories that it has not seen: one step from real states, and rolled
-out under the true actions, in the units of `benchmarks.dynamics`, so that the two models can be held against each other.
+out under the true actions, in the units of `benchmarks.dynamics`, so that the two can be held against each other.
 """
 
 from __future__ import annotations
