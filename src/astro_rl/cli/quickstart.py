@@ -18,6 +18,7 @@ MODELS = {
     "temporal": {"steps": 8_000, "hidden": (128, 128, 128), "members": 1, "batch_size": 256},
     "dynamics": {"steps": 4_000, "net": NET, "batch_size": 64, "average_rate": 0.005},
     "planner": {"steps": 3_000, "net": NET, "batch_size": 64, "average_rate": 0.005},
+    "onestep": {"steps": 3_000, "hidden": (128, 128, 128), "members": 1, "batch_size": 256},
 }
 LEARNER = {"hidden": (64, 64), "batch_size": 256, "learning_rate": 1e-3}
 
