@@ -36,6 +36,7 @@ from astro_rl.progress import progress_bar
 from astro_rl.quality.simulated import complete_in_simulator
 from astro_rl.run.augment import augment
 from astro_rl.run.models import load_models, save_models
+from astro_rl.stitch.geometry import ChainShape
 from astro_rl.tasks import Task, get_task
 
 Arm = Literal["astro", "regenerated", "simulated"]
@@ -57,6 +58,8 @@ class Arguments:
     workers: int | None = None
     models: Path | None = None
     """Models fitted before; they are loaded instead."""
+    shape: tuple[int, int, int] | None = None
+    """Pieces, l and M. Default: read off the data."""
     base: Path | None = None
     """Models fitted before, of which all is taken that would come out the same (`augment.sharing`)."""
 
@@ -69,7 +72,8 @@ def main(arguments: Arguments) -> None:
     bar = timed(seconds)
     if arguments.models is None:
         base = None if arguments.base is None else load_models(arguments.base)
-        models = fit(dataset, settings, task=task, seed=arguments.seed, base=base, bar=bar)
+        shape = None if arguments.shape is None else ChainShape(*arguments.shape)
+        models = fit(dataset, settings, shape=shape, task=task, seed=arguments.seed, base=base, bar=bar)
         save_models(models, arguments.out / "models")
     else:
         models = load_models(arguments.models)
