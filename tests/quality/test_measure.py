@@ -57,9 +57,9 @@ def test_arrays_of_no_benchmark_with_the_fit_they_come_from(fitted: Fitted) -> N
     assert completion.augmented is None and number(completion.real) > 0
     limits = [number(report[f"{judge}/error_above"].real) for judge in ("ensemble", "dynamics")]
     assert max(limits) < 0.1, "what is set to pass 99 in 100 recordings passes others too"
-    # A fit of forty updates misses by far, and says of its own states what it said when it made them.
-    assert number(report["ensemble/error_above"].augmented) > 0.5
-    assert number(report["dynamics/error_above"].augmented) < 0.3
+    # A fit of forty updates misses: the ensemble, which knows more, sees it far more often than in recordings.
+    seen = number(report["ensemble/error_above"].augmented)
+    assert seen > 0.1 and seen > 5 * max(limits), (seen, limits, report["dynamics/error_above"].augmented)
     json.dumps(jsonable(report.as_json()), allow_nan=False)
 
 
