@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from astro_rl.errors import ConfigError, DataError
-from astro_rl.stitch.auto import check_shape, choose_shape, model_states, typical_states
+from astro_rl.stitch.auto import SPAN, check_shape, choose_shape, model_states, typical_states
 from astro_rl.stitch.geometry import ChainShape
 
 DISCOUNT = 0.998
@@ -49,9 +49,9 @@ def test_a_chain_reaches_no_farther_than_the_datasets_states_lie_apart(length: f
     latents, offsets = corridor(length, trajectories=200, rows=50)
     shape = choose_shape(latents, offsets, DISCOUNT).shape
     assert shape.pieces >= 2
-    assert shape.horizon - shape.mask <= length
+    assert shape.horizon - shape.mask <= SPAN * length
     longer = ChainShape(shape.pieces, shape.segment + 6, shape.mask + 6)
-    assert longer.horizon - longer.mask > 0.75 * length, "much longer ones would have fitted"
+    assert longer.horizon - longer.mask > 0.75 * SPAN * length, "much longer ones would have fitted"
 
 
 def test_slow_data_is_given_longer_chains_than_fast_data_of_the_same_place() -> None:
@@ -68,7 +68,7 @@ def test_short_trajectories_get_short_pieces() -> None:
 
 
 def test_rollouts_are_learned_from_trajectories_as_long_as_the_horizon() -> None:
-    latents, offsets = corridor(300, trajectories=100, rows=101)
+    latents, offsets = corridor(400, trajectories=100, rows=101)
     assert choose_shape(latents, offsets, DISCOUNT, completion="anchored").shape.horizon == 180
     assert choose_shape(latents, offsets, DISCOUNT, completion="rollout").shape.horizon == 96
 
